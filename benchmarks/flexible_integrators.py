@@ -29,10 +29,9 @@ from rne_dynamics.flexible.linearised import linearised
 from rne_dynamics.flexible.poses import flexible_forward_kinematics
 from rne_dynamics.flexible.static import static_deflection
 from rne_dynamics.simulation.plant.arrays import NO_WRENCH
-from rne_dynamics.simulation.plant.start import checked_state
-from rne_dynamics.simulation.stepping.adaptive import Solver
+from rne_dynamics.simulation.plant.coordinates import checked_state
 from rne_dynamics.simulation.stepping.events import step_with_events
-from rne_dynamics.simulation.stepping.stepping import StepMethod, unchecked_step
+from rne_dynamics.simulation.stepping.stepping import Solver, StepMethod, unchecked_step
 
 SECONDS = 1.0
 FIXED: tuple[tuple[StepMethod, float], ...] = (

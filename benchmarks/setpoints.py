@@ -27,8 +27,8 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from usage import cpu_seconds
 
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.motion.limits import Tolerances
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.streaming.setpoints import Setpoints, warm_up
 from rne_dynamics.ros.messages.topic_wait import OFFERED

@@ -41,8 +41,8 @@ from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.arrays import copy_into, product, transposed_times
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
+from rne_dynamics.spatial.rows import copy_into, product, transposed_times
 
 #: Change of a joint, rad or lengths of the mechanism, after which a posture is closed to round-off: the next would be
 #: its square.

@@ -14,13 +14,13 @@ from rne_dynamics.closed_chain.packed import Packed, Work
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel, routine
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.arrays import add_scaled, copy_into, matrix_times, product
 from rne_dynamics.spatial.householder import (
     apply_transpose,
     factor,
     smallest_bound,
     solve_upper,
 )
+from rne_dynamics.spatial.rows import add_scaled, copy_into, matrix_times, product
 
 # what the kernels return
 DONE = 0

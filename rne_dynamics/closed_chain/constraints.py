@@ -20,10 +20,9 @@ from rne_dynamics.compiling.jit import helper, kernel, routine
 from rne_dynamics.dynamics.kinematics.kinematics import world_poses
 from rne_dynamics.dynamics.kinematics.world_motion import motions_in_world
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import BASE, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
+from rne_dynamics.model.layout import BASE, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX, columns
 from rne_dynamics.model.layout import KIND as JOINT_KIND
 from rne_dynamics.model.mechanism import BLOCKED, POSITION_A, POSITION_B, ROTATION_A, ROTATION_B
-from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.householder import apply, solve_transposed
 from rne_dynamics.spatial.pairs import (
     NONE,

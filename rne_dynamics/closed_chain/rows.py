@@ -29,7 +29,7 @@ from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.spatial.arrays import copy_into, product, transposed_times
+from rne_dynamics.spatial.rows import copy_into, product, transposed_times
 
 # tasks: each includes those before it, and fills more of `Rows`
 ASSEMBLE = 0  # postures

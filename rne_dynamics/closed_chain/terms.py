@@ -25,7 +25,7 @@ from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.arrays import add_scaled, transposed_times
+from rne_dynamics.spatial.rows import add_scaled, transposed_times
 
 
 @helper

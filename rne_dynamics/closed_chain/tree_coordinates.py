@@ -33,9 +33,9 @@ from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.arrays import add_scaled, copy_into, matrix_times, product
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 from rne_dynamics.spatial.householder import apply_transpose, factor, solve_upper
+from rne_dynamics.spatial.rows import add_scaled, copy_into, matrix_times, product
 
 #: What the kernels return where the motion is determined; else the tree's joint that moves no inertia.
 DETERMINED = -1

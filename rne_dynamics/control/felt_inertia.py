@@ -31,7 +31,7 @@ from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
 from rne_dynamics.closed_chain.motor_inertia import motor_inertia
 from rne_dynamics.closed_chain.tree_motion import nearest_state
 from rne_dynamics.compiling.jit import COMPILED
-from rne_dynamics.control.checks import joint_name
+from rne_dynamics.control.parameters import joint_name
 from rne_dynamics.control.thresholds import CALM, SAFETY
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.control.checks import frozen_vector, joint_name
+from rne_dynamics.control.parameters import frozen_vector, joint_name
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt

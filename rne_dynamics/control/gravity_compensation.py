@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rne_dynamics.control.checks import every_joint_driven, frozen_vector, measured
+from rne_dynamics.control.control_law import Reference, TorqueTerms
 from rne_dynamics.control.model_terms import holding_terms
-from rne_dynamics.control.reference import Reference, TorqueTerms
+from rne_dynamics.control.parameters import every_joint_driven, frozen_vector, measured
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.friction import JointFriction, joint_friction

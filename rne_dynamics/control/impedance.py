@@ -18,17 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.control.control_law import LawTolerances, MotionDemand
+from rne_dynamics.control.control_law import LawTolerances, MotionDemand, Reference
 from rne_dynamics.control.felt_inertia import PostureInertia
 from rne_dynamics.control.gains import PERIODS_OF_DELAY, Gains, lowest_rate
-from rne_dynamics.control.kernel_law import KernelLaw
 from rne_dynamics.control.laws.computed_torque import GAIN_I, put_friction
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.thresholds import OVERSPEED
+from rne_dynamics.control.tracking_law import KernelLaw
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.arrays import product
-from rne_dynamics.spatial.cholesky import backward, forward
-from rne_dynamics.spatial.modes import jacobi, reduced
+from rne_dynamics.spatial.cholesky import backward, forward, jacobi, reduced
+from rne_dynamics.spatial.rows import product
 
 #: Damping of a mode over the rate, and mode over the rate for a damping ratio of 1, at which it counts as too fast:
 #: damping of more is felt as noise and late, a mode with less of it gains energy from a delay of one period.

@@ -19,7 +19,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory, Trajectory
 from rne_dynamics.errors import ControlError, TrajectoryError
 from rne_dynamics.model.inertia import Array

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.control.checks import check_number, frozen_vector
+from rne_dynamics.control.parameters import check_number, frozen_vector
 from rne_dynamics.dynamics.declared.arguments import check_open_arm, state_arrays
 from rne_dynamics.dynamics.derivatives.regressor import PARAMETERS, regressor
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque

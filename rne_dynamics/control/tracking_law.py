@@ -1,23 +1,25 @@
-"""What tracking laws share: robot, gains, feedback, friction compensation, integral of the error with anti-windup."""
+"""What tracking laws share: robot, gains, feedback, friction compensation, integral, and an effort from one kernel."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.control.checks import check_number, every_joint_driven, measured
+from rne_dynamics.control.control_law import CompiledLaw, Reference, TorqueTerms, on_base
 from rne_dynamics.control.gains import Gains, lowest_rate
-from rne_dynamics.control.parameters import of_node
-from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.parameters import check_number, every_joint_driven, measured, of_node
+from rne_dynamics.dispatch import mechanism_of
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import SCALED, JointFriction, faded, joint_friction, smooth_sign
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.model.rebuilt import Rebuilt
 
 
@@ -256,3 +258,73 @@ class TrackingLaw(CompensatesFriction):
     ) -> Array:
         """∫e dt one cycle later, kept from winding up; see `integrate_error`."""
         return integrate_error(self.gains, integral, reference.q - q, dt, saturated)
+
+
+class KernelLaw(CompensatesFriction):
+    """A law with `kernel`, `model`, for the base at rest, and `table`, which are those of a `CompiledLaw`."""
+
+    kernel: ClassVar[Callable[..., None]]
+    model: Any
+    table: Array
+
+    @property
+    def compiled(self) -> CompiledLaw | None:
+        """As of `ControlLaw`; None of mechanisms, and of subclasses without a kernel, whose law may differ."""
+        kernel = vars(type(self)).get("kernel")
+        return None if kernel is None or self.robot.loops else CompiledLaw(kernel, self.model, self.table)
+
+    def law(
+        self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *,
+        posture: Array | None = None, base_motion: BaseMotion | None = None,
+    ) -> TorqueTerms:
+        """The torque for one control cycle.
+
+        Parameters
+        ----------
+        q, qd
+            Measured position and velocity; shape (n,).
+        reference
+            Desired motion.
+        integral
+            ∫e dt from `integrate_error`, shape (n,); None leaves the integral part out.
+        posture
+            Of a mechanism, positions of all joints of its tree near `q`, shape (nq of the tree,), from where its loops
+            are assembled: a loop passes its last one. None starts from the mechanism's own posture, which takes
+            longer and always ends on that posture's branch. Not used for an open arm.
+        base_motion
+            How the base moves now; at rest by default.
+
+        Raises
+        ------
+        ControlError, ArgumentError
+            A wrong shape, or a base motion that is none. NaN in `q` or `qd` is not looked for here: it makes the torque
+            NaN, which `EffortLimiter` refuses.
+        AssemblyError, SingularPostureError
+            Of a mechanism: a measured position where its loops do not close, or where the motors do not hold it.
+        """
+        n = self.robot.n
+        q, qd = measured(q, n, "q"), measured(qd, n, "qd")
+        aim = Reference(
+            measured(reference.q, n, "reference.q"), measured(reference.qd, n, "reference.qd"),
+            measured(reference.qdd, n, "reference.qdd"),
+        )
+        summed = np.zeros(n) if integral is None else measured(integral, n, "integral")
+        if (mechanism := mechanism_of(self.robot)) is not None:
+            return self._of_mechanism(mechanism, q, qd, aim, summed, posture, base_motion)
+        model, terms = self.model, np.empty((5, n))
+        if base_motion is not None:
+            model = on_base(model, base_motion.packed(self.robot.gravity))
+        self._run(model, self.table, q, qd, aim, summed, terms)
+        return TorqueTerms(*terms)
+
+    def _run(self, *arguments: Any) -> None:
+        type(self).kernel(*arguments)
+
+    def _of_mechanism(
+        self, mechanism: Mechanism, q: Array, qd: Array, aim: Reference, integral: Array, posture: Array | None,
+        base_motion: BaseMotion | None,
+    ) -> TorqueTerms:
+        """The torque of a mechanism with closed loops; `ControlError` from a law for open arms."""
+        raise ControlError(
+            f"{type(self).__name__} is for open arms: robot {mechanism.name!r} has closed loops; take computed torque"
+        )

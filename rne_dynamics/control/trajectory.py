@@ -17,10 +17,10 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.control.checks import check_number, frozen_vector, joint_name, measured
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.motion.path import ORDER, Departure, Path
 from rne_dynamics.control.motion.takeover import takeover
-from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.parameters import check_number, frozen_vector, joint_name, measured
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt, set_fields

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from rne_dynamics.compiling.jit import helper
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.rigid import Rigid
+from rne_dynamics.spatial.pairs import Rigid
 from rne_dynamics.spatial.rows import matrix_at, vector_at
 from rne_dynamics.spatial.vector import (
     ZERO,

@@ -30,7 +30,7 @@ from rne_dynamics.flexible.motion import Motions, motions
 from rne_dynamics.flexible.packed import COORDINATE, FIRST_MODE, KIND, MODES, PARENT, Packed
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, PRISMATIC
-from rne_dynamics.spatial.rigid import plus_rigid, rigid_at
+from rne_dynamics.spatial.pairs import plus_rigid, rigid_at
 from rne_dynamics.spatial.rows import matrix_at
 from rne_dynamics.spatial.vector import ZERO, Placement, Vector, add, add_matrix, compose, rotate, scale, transpose
 

@@ -7,10 +7,16 @@ Bodies are numbered so that a parent comes before its children.
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.spatial.columns import columns
+
+def columns(*widths: int) -> tuple[int, ...]:
+    """First columns of adjacent fields of the given widths, and at the end the number of columns."""
+    return tuple(accumulate(widths, initial=0))
+
 
 # columns of `topology`
 PARENT = 0  # λ(i), BASE for those on the base

@@ -11,12 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.errors import ModelError, unknown_name
 from rne_dynamics.model.inertia import Array, frozen_array, read_only
-from rne_dynamics.model.layout import FLOATING, KIND
+from rne_dynamics.model.layout import FLOATING, KIND, columns
 from rne_dynamics.model.loop import Loop
 from rne_dynamics.model.on_tree import OnTree
 from rne_dynamics.model.rebuilt import Rebuilt, set_fields
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.columns import columns
 
 #: One row a loop: for each of the two frames its rotation and position in its body's frame, then six flags.
 ROTATION_A, POSITION_A, ROTATION_B, POSITION_B, BLOCKED, LOOP_COLUMNS = columns(9, 3, 9, 3, 6)

@@ -31,7 +31,7 @@ from rne_dynamics.model.layout import (
     ROTATION,
     ROTOR,
 )
-from rne_dynamics.spatial.rigid import rigid_seen_from_parent
+from rne_dynamics.spatial.pairs import rigid_seen_from_parent
 
 #: What joints of each kind leave at rest, of the columns m, h, J.
 _AT_REST = np.zeros((3, ROTOR - MASS), dtype=bool)

@@ -16,7 +16,7 @@ from rne_dynamics.errors import ArgumentError, TrajectoryError
 from rne_dynamics.input_file import read_limited
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
-from rne_dynamics.simulation.surroundings.scene import Scene
+from rne_dynamics.simulation.plant.surroundings import Scene
 
 #: What a point has besides its time.
 _PARTS = ("positions", "velocities", "accelerations")

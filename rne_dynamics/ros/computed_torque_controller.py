@@ -16,13 +16,12 @@ from std_msgs.msg import Float64
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.control.control_law import ControlLaw
+from rne_dynamics.control.control_law import ControlLaw, Reference
 from rne_dynamics.control.laws import DEFAULT_LAW, find_law
 from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules, nanoseconds
 from rne_dynamics.control.motion.effort_demand import EffortDemand
+from rne_dynamics.control.motion.limited_path import check_loops, leading_path
 from rne_dynamics.control.motion.limits import Tolerances
-from rne_dynamics.control.motion.loop_path import check_loops, leading_path
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import NANOSECONDS
@@ -63,6 +62,8 @@ from rne_dynamics.ros.targets import Begin, FollowAction, PoseTargets, WrenchTar
 
 #: Laws that have a service which changes to them.
 SERVED = ("computed_torque", "disturbance_observer", "joint_impedance", "cartesian_impedance")
+#: Trajectories that wait; the middleware's parts of one that is not complete take a place, which others must not need.
+QUEUE = 10
 
 
 class ComputedTorqueController(EffortNode):
@@ -96,7 +97,7 @@ class ComputedTorqueController(EffortNode):
         self._speeds: Throttle[float] = self.throttled("scale_speed")
         self._speed, self._unit = values["speed_scaling"], SpeedUnit(values["speed_scaling_unit"])
         self.adopted(robot, values, {})
-        self.keep(self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, 1, raw=True))
+        self.keep(self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, QUEUE, raw=True))
         self.keep(self.create_subscription(Float64, "~/speed_scaling", self._on_speed, NEWEST))
         self.serve(Trigger, "~/cancel", lambda request: self.cancel_motion("~/cancel was called"))
         for name in SERVED:

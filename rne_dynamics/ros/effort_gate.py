@@ -16,8 +16,8 @@ import numpy as np
 from rclpy.parameter import Parameter as RosParameter
 from std_srvs.srv import Trigger
 
-from rne_dynamics.control.gate.effort_gate import DRIVE_PERIOD, EffortGate
-from rne_dynamics.control.gate.settings import (
+from rne_dynamics.control.effort_gate import DRIVE_PERIOD, EffortGate
+from rne_dynamics.control.gate_parts import (
     FAULT,
     PASSING,
     STOPPING,
@@ -30,7 +30,7 @@ from rne_dynamics.control.gate.settings import (
 from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.locked_joints import LockedJoints
 from rne_dynamics.control.motion.limits import continuous, described_velocity, endless
-from rne_dynamics.control.supervision.stop_plan import StopPlan
+from rne_dynamics.control.supervision.states import StopPlan
 from rne_dynamics.control.thresholds import LOCK_PERIOD, NANOSECONDS
 from rne_dynamics.errors import ControlError, StateError
 from rne_dynamics.model.mechanism import RigidRobot

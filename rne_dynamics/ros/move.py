@@ -16,8 +16,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics import __version__
 from rne_dynamics.control.guards.effort_limits import RATE_TIME
+from rne_dynamics.control.motion.limited_path import leading_joints
 from rne_dynamics.control.motion.limits import continuous, described_velocity, turns_off
-from rne_dynamics.control.motion.loop_path import leading_joints
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.trajectory import SampledTrajectory, quintic_duration
 from rne_dynamics.dispatch import mechanism_of
@@ -34,7 +34,7 @@ from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.parameters.files import Parameter, Values
 
 if TYPE_CHECKING:
-    from rne_dynamics.control.motion.fastest import FastestMotion
+    from rne_dynamics.control.motion.retiming import FastestMotion
 
 #: A joint slower than this has arrived, rad/s or m/s.
 AT_REST = 0.01
@@ -109,7 +109,7 @@ class MoveNode(ArmNode):
         if self.parameters["fastest"]:
             if self.parameters["duration"]:
                 raise ArgumentError("parameter duration is for a move that is not the fastest; leave it out")
-            from rne_dynamics.control.motion.fastest import FastestMotion
+            from rne_dynamics.control.motion.retiming import FastestMotion
 
             self._fastest = FastestMotion(robot, self._velocity, effort, rate)
         self._time = StampClock()

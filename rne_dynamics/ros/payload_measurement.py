@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rne_dynamics.control.startup.payload_estimate import end_bodies, outermost_link
 from rne_dynamics.control.static_payload import estimate_payload
+from rne_dynamics.control.supervision.payload_estimate import end_bodies, outermost_link
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.dynamics.declared.arguments import check_open_arm
 from rne_dynamics.errors import ControlError

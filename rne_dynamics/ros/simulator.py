@@ -44,9 +44,8 @@ from rne_dynamics.ros.simulator_topics import (
     SimulatorOutputs,
     TopicBasedHardware,
 )
-from rne_dynamics.simulation.plant.base_trajectory import BaseTrajectory
+from rne_dynamics.simulation.plant.base_motion import BaseTrajectory, SampledBase
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.sampled_base import SampledBase
 from rne_dynamics.simulation.runs.simulator import Simulator, TimeoutReaction
 
 SCHEMA: tuple[Parameter, ...] = (

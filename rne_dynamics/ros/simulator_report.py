@@ -15,8 +15,8 @@ from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.parameters.files import Parameter
 from rne_dynamics.ros.simulator_topics import BendingWatch
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
-from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.surroundings.scene import Scene
+from rne_dynamics.simulation.plant.coordinates import State
+from rne_dynamics.simulation.plant.surroundings import Scene
 
 PARAMETERS = (
     Parameter("scene", "", "File (.yaml) with what the arm touches, and a script, which begins with the first command. "

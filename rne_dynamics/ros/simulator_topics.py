@@ -29,10 +29,9 @@ from rne_dynamics.ros.messages.publishers import EveryNth, write_stamp
 from rne_dynamics.ros.messages.topic_wait import NEWEST, OFFERED, polled_subscription, take
 from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.parameters.files import Parameter
-from rne_dynamics.simulation.plant.base_trajectory import BaseTrajectory
-from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.runs.servo_drives import ServoDrives
-from rne_dynamics.simulation.runs.simulator import Simulator
+from rne_dynamics.simulation.plant.base_motion import BaseTrajectory
+from rne_dynamics.simulation.plant.coordinates import State
+from rne_dynamics.simulation.runs.simulator import ServoDrives, Simulator
 
 # Its counterpart is the plugin `joint_state_topic_hardware_interface/JointStateTopicSystem` or its predecessor
 # `topic_based_ros2_control/TopicBasedSystem`; docs/hardware.md shows the URDF for it.

@@ -16,7 +16,7 @@ from rclpy.client import Client
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
-from rne_dynamics.control.reference import TorqueTerms
+from rne_dynamics.control.control_law import TorqueTerms
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot

@@ -18,7 +18,7 @@ from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.principal import principal_axes
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.tree import ONE_FREEDOM
-from rne_dynamics.simulation.surroundings.surroundings import SpringyBody
+from rne_dynamics.simulation.plant.surroundings import SpringyBody
 from rne_dynamics.viewer.meshes import BentSurface, link_meshes, merged, reach
 
 

@@ -8,12 +8,12 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rne_dynamics.control.control_law import Reference, TorqueTerms
 from rne_dynamics.control.felt_inertia import joint_inertia
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.laws.cartesian_impedance import CartesianImpedance
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
-from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.streaming.limits import default_acceleration
 from rne_dynamics.control.streaming.pose_following import PoseFollower, PoseLimits
 from rne_dynamics.control.tracking_law import FrictionCompensation
@@ -25,11 +25,11 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State
+from rne_dynamics.simulation.plant.surroundings import Scene
 from rne_dynamics.simulation.runs.push import Push, load
 from rne_dynamics.simulation.runs.simulator import Simulator
-from rne_dynamics.simulation.surroundings.scene import Scene
 from rne_dynamics.viewer.scene import Kinematics, moving_links
 
 # The spring is scaled with the inertia Λ = (J M⁻¹ Jᵀ)⁻¹ that the hand feels, f = Λ (ω² e − 2 ω v), so that a light

@@ -34,12 +34,11 @@ from rne_dynamics.flexible.theory_range import PLAIN, STIFFENED, deflections, ra
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.rollouts.rollout import simulate
 from rne_dynamics.simulation.runs.free_motion import free_motion
-from rne_dynamics.simulation.stepping.adaptive import integrate
-from rne_dynamics.simulation.stepping.stepping import step
+from rne_dynamics.simulation.stepping.stepping import integrate, step
 
 
 def elastica(load: float) -> tuple[float, float]:

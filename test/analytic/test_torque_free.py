@@ -12,10 +12,10 @@ from support.errors import relative_error
 import rne_dynamics as rne
 from rne_dynamics.dynamics.free_bodies.state import body_states
 from rne_dynamics.model.tree import KinematicTree, TreeLink, rotation_about
+from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.runs.maximal import simulate_maximal
-from rne_dynamics.simulation.stepping.adaptive import integrate
+from rne_dynamics.simulation.runs.free_motion import simulate_maximal
+from rne_dynamics.simulation.stepping.stepping import integrate
 
 MOMENTS = np.array([0.2, 0.5, 0.6])  # principal moments, kg·m²
 #: Angular velocities along the principal axes at the start, the middle one zero: about the axis of the largest moment

@@ -13,8 +13,8 @@ from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER
+from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.runs.simulator import Simulator
 from rne_dynamics.simulation.stepping.stepping import unchecked_step
 

@@ -23,8 +23,8 @@ from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import TreeLink
+from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State
 
 #: Largest deviation of a link's mass, as a part of it, and the seed of all of them. The arms have 25 % more effort than
 #: their model needs, so they could not hold much more.

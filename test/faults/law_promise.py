@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rne_dynamics.control.control_law import ControlLaw, LawTolerances
+from rne_dynamics.control.control_law import ControlLaw, LawTolerances, Reference
 from rne_dynamics.control.laws import DEFAULT_LAW, find_law
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
 from rne_dynamics.model.inertia import Array

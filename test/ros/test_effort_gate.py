@@ -24,7 +24,7 @@ from support.frozen import freezable, freeze, thaw
 
 import rne_dynamics as rne
 from rne_dynamics.compiling.jit import COMPILED
-from rne_dynamics.control.gate.settings import FAULT, PASSING
+from rne_dynamics.control.gate_parts import FAULT, PASSING
 from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import OFFERED

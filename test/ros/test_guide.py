@@ -20,8 +20,7 @@ from rne_dynamics.cli.own_arm import guide as command
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.ros.sessions import guiding
 from rne_dynamics.ros.sessions.guiding import Guidance
-from rne_dynamics.simulation.runs.floating_motion import FloatingMotion
-from rne_dynamics.simulation.runs.push import loads_over_time
+from rne_dynamics.simulation.runs.push import FloatingMotion, loads_over_time
 
 ROOT = Path(__file__).resolve().parents[2]
 

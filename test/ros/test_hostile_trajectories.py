@@ -23,8 +23,8 @@ from support.hostile_trajectories import (
 )
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.ros.messages.trajectory_message import accept, duration_message
 

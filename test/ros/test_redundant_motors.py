@@ -13,7 +13,7 @@ from support.multipliers import Closed
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble
-from rne_dynamics.control.motion.loop_path import leading_joints
+from rne_dynamics.control.motion.limited_path import leading_joints
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.ros.messages.publishers import stamp_of
 from rne_dynamics.ros.sessions.processes import wait_until

@@ -11,7 +11,7 @@ from support.wheel import wheel_urdf
 import rne_dynamics as rne
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
-from rne_dynamics.control.supervision.runaway import CUT
+from rne_dynamics.control.supervision.output import CUT
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import DRIVING, SILENT
 from rne_dynamics.control.thresholds import OVERSPEED

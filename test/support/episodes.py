@@ -14,8 +14,7 @@ from support.happenings import PERIOD, Corrupt, Happenings, State
 from support.supervised import Rig, settings
 
 from rne_dynamics.control.supervision.settings import Settings, StartCheck
-from rne_dynamics.control.supervision.states import DRIVING, SILENT, Mode
-from rne_dynamics.control.supervision.stop_plan import NO_STOP, StopPlan
+from rne_dynamics.control.supervision.states import DRIVING, NO_STOP, SILENT, Mode, StopPlan
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 

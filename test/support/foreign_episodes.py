@@ -24,8 +24,7 @@ from rne_dynamics.control.motion.acceptance import Rules
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.states import DRIVING, Mode
-from rne_dynamics.control.supervision.stop_plan import Stage
+from rne_dynamics.control.supervision.states import DRIVING, Mode, Stage
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.parameters.table import COMMON

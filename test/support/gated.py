@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.control.gate.effort_gate import EffortGate
-from rne_dynamics.control.gate.settings import GateEffort, GateMode, GateSettings
+from rne_dynamics.control.effort_gate import EffortGate
+from rne_dynamics.control.gate_parts import GateEffort, GateMode, GateSettings
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_limits import StateLimits
-from rne_dynamics.control.supervision.stop_plan import StopPlan
+from rne_dynamics.control.supervision.states import StopPlan
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
 from rne_dynamics.model.inertia import Array

@@ -14,8 +14,7 @@ from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules, accept_points
 from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.states import Mode
-from rne_dynamics.control.supervision.stop_plan import NO_STOP
+from rne_dynamics.control.supervision.states import NO_STOP, Mode
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.motion.acceptance import Accepted
 from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
 from rne_dynamics.control.motion.motion import Motion
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import TrajectoryError
 
 JOINTS = ("shoulder", "elbow", "wrist")

@@ -14,8 +14,7 @@ from support.moving_bases import Swell
 import rne_dynamics as rne
 from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.states import DRIVING, FLOATING, STOPPING
-from rne_dynamics.control.supervision.stop_plan import Stage
+from rne_dynamics.control.supervision.states import DRIVING, FLOATING, STOPPING, Stage
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.model.robot import RobotModel

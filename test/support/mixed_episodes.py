@@ -12,7 +12,7 @@ from support.pose_episodes import PoseTargets
 from support.robots import deepest
 
 import rne_dynamics as rne
-from rne_dynamics.control.contact.contact_watch import REACTIONS
+from rne_dynamics.control.contact_watch import REACTIONS
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import RneDynamicsError

@@ -12,7 +12,7 @@ from support.foreign_plant import Deviation, ForeignArm
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.control.contact.contact_watch import ContactSettings, ContactWatch
+from rne_dynamics.control.contact_watch import ContactSettings, ContactWatch
 
 DT = 1e-3
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.motion.limits import Tolerances
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.streaming.setpoints import Setpoints
 from rne_dynamics.model.inertia import Array

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.gains import Gains, tolerated_delay
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.base_filter import BaseReading
@@ -18,12 +19,10 @@ from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Poin
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
 from rne_dynamics.control.motion.motion import Motion
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.output import Effort
 from rne_dynamics.control.supervision.settings import Settings, StartCheck
-from rne_dynamics.control.supervision.states import Mode
-from rne_dynamics.control.supervision.stop_plan import StopPlan
+from rne_dynamics.control.supervision.states import Mode, StopPlan
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.control.trajectory import SampledTrajectory
@@ -31,7 +30,7 @@ from rne_dynamics.dynamics.kinematics.rotations import rotation_quaternions
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.plant.base_trajectory import BaseTrajectory
+from rne_dynamics.simulation.plant.base_motion import BaseTrajectory
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.simulator import Simulator
 

@@ -21,7 +21,7 @@ from rne_dynamics.cli.answer import Answer, Rows
 from rne_dynamics.cli.arguments import ROBOT, flag, robot_source, xacro_arguments
 from rne_dynamics.cli.own_arm.check_parts import lint_flexible, lint_mechanism, without_passive_efforts
 from rne_dynamics.compiling.jit import COMPILED
-from rne_dynamics.control.startup.payload_estimate import effort_units
+from rne_dynamics.control.supervision.payload_estimate import effort_units
 from rne_dynamics.control.thresholds import SAFETY
 from rne_dynamics.description.lint.bodies import accumulated
 from rne_dynamics.description.lint.description import Examination, examine

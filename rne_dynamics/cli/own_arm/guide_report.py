@@ -17,8 +17,7 @@ from rne_dynamics.figures.style import COLORS, DASHED, WIDE
 from rne_dynamics.figures.tracking import Curve, Draw, draw_stack, joint_cells, joint_rows, joint_units, panels
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.simulation.runs.floating_motion import COARSE, FINE, FloatingMotion
-from rne_dynamics.simulation.runs.push import Push, loads_over_time, static_friction
+from rne_dynamics.simulation.runs.push import COARSE, FINE, FloatingMotion, Push, loads_over_time, static_friction
 
 if TYPE_CHECKING:
     from rne_dynamics.ros.sessions.guiding import Guidance, GuidedRun

@@ -43,7 +43,7 @@ from rne_dynamics.simulation.mismatch.comparison import (
 )
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.rollouts.sweep import Client
+from rne_dynamics.simulation.rollouts.rollout import Client
 
 EXAMPLES = """\
 examples:

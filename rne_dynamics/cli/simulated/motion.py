@@ -16,12 +16,11 @@ import yaml
 from rne_dynamics.advice import rne
 from rne_dynamics.cli.arguments import argument, configuration, positions, several
 from rne_dynamics.cli.with_ros.moves import bends_little, pause, plan_moves, programmes, stable_bandwidth
-from rne_dynamics.control.control_law import ControlLaw
+from rne_dynamics.control.control_law import ControlLaw, Reference
 from rne_dynamics.control.laws import LawKind, find_law
-from rne_dynamics.control.motion.fastest import FastestMotion
+from rne_dynamics.control.motion.limited_path import leading_path
 from rne_dynamics.control.motion.limits import continuous, turns_off
-from rne_dynamics.control.motion.loop_path import leading_path
-from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.motion.retiming import FastestMotion
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory, Trajectory
 from rne_dynamics.description.yaml_nodes import plain
@@ -38,11 +37,11 @@ from rne_dynamics.recording.mcap_file import SUFFIX as MCAP
 from rne_dynamics.recording.mcap_file import save_mcap
 from rne_dynamics.recording.yaml_files import number, read_scene, read_trajectory_of, read_values
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
+from rne_dynamics.simulation.plant.base_motion import SampledBase
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.sampled_base import SampledBase
+from rne_dynamics.simulation.plant.surroundings import Scene
 from rne_dynamics.simulation.rollouts.rollout import Rollout
 from rne_dynamics.simulation.runs.log import Log
-from rne_dynamics.simulation.surroundings.scene import Scene
 
 MISMATCH = several(
     "--mismatch", "NAME=VALUE|FILE", "a difference between arm and model (mass=0.05, delay=0.004, stiffness=2e4; "

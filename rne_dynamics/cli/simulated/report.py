@@ -32,9 +32,8 @@ from rne_dynamics.flexible.static import balance
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.runs.free_motion import free_motion
+from rne_dynamics.simulation.runs.free_motion import Stabilization, free_motion, simulate_maximal
 from rne_dynamics.simulation.runs.log import Log
-from rne_dynamics.simulation.runs.maximal import Stabilization, simulate_maximal
 
 #: Time that is simulated by default, s: a step takes about 2 ms.
 DAE_SECONDS = 2.0

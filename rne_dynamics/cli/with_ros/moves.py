@@ -12,7 +12,7 @@ from rne_dynamics.advice import rne
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.independence import independent_joints
 from rne_dynamics.control.input_shaper import SHAPERS, shaped_points
-from rne_dynamics.control.motion.loop_path import check_loops
+from rne_dynamics.control.motion.limited_path import check_loops
 from rne_dynamics.control.trajectory import QUINTIC_PEAK_VELOCITY, Quintic, SampledTrajectory
 from rne_dynamics.dispatch import gravity_torque, inverse_dynamics, mechanism_of
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix

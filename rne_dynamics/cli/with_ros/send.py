@@ -135,8 +135,7 @@ def _options(args: argparse.Namespace) -> dict[str, float | bool]:
 
 def _fastest(file: str, given: SampledTrajectory, model: RunningModel) -> SampledTrajectory:
     """The fastest motion along the path of a trajectory."""
-    from rne_dynamics.control.motion.fastest import FastestMotion
-    from rne_dynamics.control.motion.retiming import TOLERANCE
+    from rne_dynamics.control.motion.retiming import TOLERANCE, FastestMotion
     from rne_dynamics.recording.yaml_files import read_trajectory_of
 
     planner = FastestMotion(model.robot, model.velocity, model.effort, model.rate)

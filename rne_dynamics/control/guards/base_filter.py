@@ -12,8 +12,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from rne_dynamics.control.checks import frozen_vector
-from rne_dynamics.control.parameters import check_parameters, parameter
+from rne_dynamics.control.parameters import check_parameters, frozen_vector, parameter
 from rne_dynamics.control.thresholds import ABSURD
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.kinematics.rotations import quaternion_matrices, rotation_quaternions

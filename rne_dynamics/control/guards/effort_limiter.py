@@ -35,9 +35,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.control.checks import frozen_vector, joint_name
 from rne_dynamics.control.guards import effort_limits as rows
 from rne_dynamics.control.guards.effort_limits import DAMPER_RAMP, EffortLimits
+from rne_dynamics.control.parameters import frozen_vector, joint_name
 from rne_dynamics.control.thresholds import LARGEST, LONGEST_STEP
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array

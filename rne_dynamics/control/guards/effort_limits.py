@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.control.checks import frozen_vector, joint_name
-from rne_dynamics.control.parameters import check_parameters, of_node, parameter
+from rne_dynamics.control.parameters import check_parameters, frozen_vector, joint_name, of_node, parameter
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import set_fields

@@ -52,6 +52,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.guards import state_limits as m
 from rne_dynamics.control.guards import state_limits as memory
 from rne_dynamics.control.guards.state_limits import StateLimits
@@ -65,7 +66,6 @@ from rne_dynamics.control.guards.state_motion import (
     velocity_usable,
 )
 from rne_dynamics.control.guards.state_time import remember_time, same_sender, set_back, stamp_follows
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.thresholds import ABSURD
 from rne_dynamics.errors import ControlError, StateError, StateProblem
 from rne_dynamics.model.inertia import Array

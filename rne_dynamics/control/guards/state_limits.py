@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.control.checks import frozen_vector
-from rne_dynamics.control.parameters import of_node
+from rne_dynamics.control.parameters import frozen_vector, of_node
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import columns
 from rne_dynamics.model.rebuilt import set_fields
-from rne_dynamics.spatial.columns import columns
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.control.checks import check_number, frozen_vector
-from rne_dynamics.control.control_law import LawTolerances
+from rne_dynamics.control.control_law import LawTolerances, Reference
 from rne_dynamics.control.felt_inertia import posture_inertia
 from rne_dynamics.control.impedance import (
     LEAST_RATIO,
@@ -28,10 +27,21 @@ from rne_dynamics.control.impedance import (
 from rne_dynamics.control.laws.computed_torque import GAIN_P, SCALE, STEEPNESS, TABLE_ROWS, VISCOUS
 from rne_dynamics.control.laws.joint_impedance import chosen_stiffness
 from rne_dynamics.control.motion.limits import described_velocity
-from rne_dynamics.control.parameters import joint_parameter, law_parameter
-from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.task_space import add_wrench, effective_inertia, limit_part, put_pose_error, turn_rows
-from rne_dynamics.control.task_terms import ACCELERATION, MOTION, VELOCITY, TaskModel, task_model, task_size, task_terms
+from rne_dynamics.control.parameters import check_number, frozen_vector, joint_parameter, law_parameter
+from rne_dynamics.control.task_space import (
+    ACCELERATION,
+    MOTION,
+    VELOCITY,
+    TaskModel,
+    add_wrench,
+    effective_inertia,
+    limit_part,
+    put_pose_error,
+    task_model,
+    task_size,
+    task_terms,
+    turn_rows,
+)
 from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian
@@ -41,9 +51,8 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.rebuilt import set_fields
-from rne_dynamics.spatial.arrays import product
-from rne_dynamics.spatial.cholesky import backward, forward
-from rne_dynamics.spatial.modes import factor
+from rne_dynamics.spatial.cholesky import backward, factor, forward
+from rne_dynamics.spatial.rows import product
 
 #: Axes of the tool in messages.
 AXES = ("x", "y", "z", "rx", "ry", "rz")

@@ -11,14 +11,13 @@ import numpy as np
 
 from rne_dynamics.compiling.addresses import in_python
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.control.control_law import MotionDemand
+from rne_dynamics.control.control_law import MotionDemand, Reference, TorqueTerms
 from rne_dynamics.control.gains import Gains, check_gains
-from rne_dynamics.control.kernel_law import KernelLaw
 from rne_dynamics.control.model_terms import OwnTerms, closed_terms, own_terms, rigid_terms
 from rne_dynamics.control.parameters import gain_parameters, joint_number
-from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.tracking_law import (
     FrictionCompensation,
+    KernelLaw,
     TrackingLaw,
     feedback,
     feedback_kernel,

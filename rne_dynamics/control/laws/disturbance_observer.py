@@ -12,19 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control.checks import check_number
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.felt_inertia import joint_inertia
 from rne_dynamics.control.gains import Gains, lowest_rate
-from rne_dynamics.control.inertia_terms import inertia_model, inertia_terms
 from rne_dynamics.control.laws.computed_torque import GAIN_D, GAIN_I, GAIN_P, ComputedTorque, put_friction
+from rne_dynamics.control.model_terms import inertia_model, inertia_terms
 from rne_dynamics.control.motion.limits import described_velocity
-from rne_dynamics.control.parameters import gain_parameters, joint_number, law_parameter
-from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.parameters import check_number, gain_parameters, joint_number, law_parameter
 from rne_dynamics.control.tracking_law import FrictionCompensation, integrate_error
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.spatial.arrays import product
+from rne_dynamics.spatial.rows import product
 
 #: Rows of `DisturbanceObserver.memory`: largest correction, as effort and as acceleration; 1 where one is reached; time
 #: of the reference at rest, s.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control.checks import frozen_vector
+from rne_dynamics.control.control_law import Reference, TorqueTerms
 from rne_dynamics.control.felt_inertia import joint_inertia, posture_inertia
 from rne_dynamics.control.impedance import (
     HELD_FRICTION,
@@ -27,7 +27,6 @@ from rne_dynamics.control.impedance import (
     put_impedance,
     uniform_ratio,
 )
-from rne_dynamics.control.inertia_terms import inertia_model, inertia_terms
 from rne_dynamics.control.laws.computed_torque import (
     GAIN_D,
     GAIN_P,
@@ -36,10 +35,9 @@ from rne_dynamics.control.laws.computed_torque import (
     TABLE_ROWS,
     VISCOUS,
 )
-from rne_dynamics.control.model_terms import OwnTerms, closed_terms
+from rne_dynamics.control.model_terms import OwnTerms, closed_terms, inertia_model, inertia_terms
 from rne_dynamics.control.motion.limits import described_velocity
-from rne_dynamics.control.parameters import joint_parameter
-from rne_dynamics.control.reference import Reference, TorqueTerms
+from rne_dynamics.control.parameters import frozen_vector, joint_parameter
 from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.dispatch import mechanism_of
@@ -49,8 +47,8 @@ from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.model.rebuilt import set_fields
-from rne_dynamics.spatial.arrays import product
-from rne_dynamics.spatial.modes import factor
+from rne_dynamics.spatial.cholesky import factor
+from rne_dynamics.spatial.rows import product
 
 #: Chosen stiffness: deflection at which a joint gives its effort limit, rad or m; natural frequency of a joint alone
 #: where it has no limit, rad/s.

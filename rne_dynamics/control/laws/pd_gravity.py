@@ -9,13 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rne_dynamics.control.checks import measured
-from rne_dynamics.control.control_law import LawTolerances, MotionDemand
+from rne_dynamics.control.control_law import LawTolerances, MotionDemand, Reference, TorqueTerms
 from rne_dynamics.control.felt_inertia import joint_inertia, lowered_everywhere, posture_inertia
 from rne_dynamics.control.gains import Gains, critical_delays, lowest_rate
 from rne_dynamics.control.model_terms import holding_terms
-from rne_dynamics.control.parameters import gain_parameters, joint_number
-from rne_dynamics.control.reference import Reference, TorqueTerms
+from rne_dynamics.control.parameters import gain_parameters, joint_number, measured
 from rne_dynamics.control.tracking_law import FrictionCompensation, TrackingLaw, feedback
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array

@@ -9,14 +9,13 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.motion.effort_demand import EffortDemand
-from rne_dynamics.control.motion.limited_path import limited_path
+from rne_dynamics.control.motion.limited_path import Leading, limited_path
 from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
-from rne_dynamics.control.motion.loop_path import Leading
 from rne_dynamics.control.motion.motion import Motion, halt, rest
 from rne_dynamics.control.motion.path import Path
 from rne_dynamics.control.motion.takeover import BlendedPath, PathCheck, away, check_start, in_path_time, takeover
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.errors import TrajectoryError

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper
-from rne_dynamics.control.checks import frozen_vector
-from rne_dynamics.control.parameters import of_node, parameter
-from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.control_law import Reference
+from rne_dynamics.control.parameters import frozen_vector, of_node, parameter
 from rne_dynamics.control.thresholds import ABSURD, ALLOWANCE, ROUNDING
 from rne_dynamics.errors import ArgumentError, ControlError, TrajectoryError
 from rne_dynamics.model.inertia import Array

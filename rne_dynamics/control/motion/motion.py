@@ -8,11 +8,11 @@ from typing import Literal
 import numpy as np
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control.checks import check_number
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.motion.limits import MotionLimits, Outcome, Tolerances
 from rne_dynamics.control.motion.path import DIP, Path, PathRate, distinct
 from rne_dynamics.control.motion.takeover import BlendedPath, PathCheck, check_start, in_path_time, takeover
-from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.parameters import check_number
 from rne_dynamics.control.thresholds import NANOSECONDS, RAMP
 from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.errors import ControlError

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, rare_kernel
+from rne_dynamics.control.control_law import Reference, rows_reference
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.path import ORDER, Departure, Path, add_piece, distinct, evaluate_path, leaves
-from rne_dynamics.control.reference import Reference, rows_reference
 from rne_dynamics.control.thresholds import HALVINGS
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.inertia import Array

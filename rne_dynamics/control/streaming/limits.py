@@ -25,9 +25,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.control.checks import check_number, frozen_vector
 from rne_dynamics.control.motion.limits import JointRanges
-from rne_dynamics.control.parameters import check_parameters, of_node, parameter
+from rne_dynamics.control.parameters import check_number, check_parameters, frozen_vector, of_node, parameter
 from rne_dynamics.control.thresholds import HALVINGS, ROUNDING
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ControlError

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.motion.limits import Tolerances, turns_off_kernel
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.streaming.limits import (
     JERK,
     LOWER,

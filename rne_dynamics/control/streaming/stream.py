@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.motion.limits import Outcome, Tolerances
 from rne_dynamics.control.motion.motion import rest
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.streaming.limits import (
     ACCELERATION,
     JERK,

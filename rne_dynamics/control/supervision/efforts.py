@@ -6,17 +6,14 @@ import math
 
 import numpy as np
 
+from rne_dynamics.control.control_law import FEEDBACK, FRICTION, GRAVITY, Reference, TorqueTerms
 from rne_dynamics.control.guards.effort_limiter import EFFORT, RATE, STOP, VELOCITY, Limited
-from rne_dynamics.control.reference import FEEDBACK, FRICTION, GRAVITY, Reference, TorqueTerms
-from rne_dynamics.control.supervision.contact_reaction import ContactReaction
+from rne_dynamics.control.supervision.inputs import ContactReaction, WrenchInput
 from rne_dynamics.control.supervision.loop_watch import Measured
 from rne_dynamics.control.supervision.motion_queue import Ending
-from rne_dynamics.control.supervision.output import Effort
-from rne_dynamics.control.supervision.runaway import Runaway
+from rne_dynamics.control.supervision.output import Effort, Runaway
 from rne_dynamics.control.supervision.state_machine import StateMachine
-from rne_dynamics.control.supervision.states import DRIVING, FAULT, FLOATING, HOLDING, STOPPING, TRACKING
-from rne_dynamics.control.supervision.stop_plan import Stage, Stop
-from rne_dynamics.control.supervision.wrench_input import WrenchInput
+from rne_dynamics.control.supervision.states import DRIVING, FAULT, FLOATING, HOLDING, STOPPING, TRACKING, Stage, Stop
 from rne_dynamics.control.thresholds import GAP, INERTIA_PERIOD, NANOSECONDS, OVERSPEED, ROUNDING
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array

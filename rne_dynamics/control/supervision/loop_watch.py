@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.gains import Gains, tolerated_delay
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.model.inertia import Array

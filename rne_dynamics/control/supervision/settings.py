@@ -7,20 +7,19 @@ from typing import Literal
 
 import numpy as np
 
-from rne_dynamics.control.checks import check_number, frozen_vector
-from rne_dynamics.control.contact.contact_watch import ContactSettings
+from rne_dynamics.control.contact_watch import ContactSettings
 from rne_dynamics.control.control_law import ControlLaw, check_delay, check_law
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.motion.limits import Tolerances
-from rne_dynamics.control.parameters import check_parameters, of_node, parameter
-from rne_dynamics.control.startup.payload_estimate import PayloadTest
+from rne_dynamics.control.parameters import check_number, check_parameters, frozen_vector, of_node, parameter
 from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.streaming.pose_following import PoseLimits
-from rne_dynamics.control.streaming.target_wrench import WrenchRates
-from rne_dynamics.control.supervision.stop_plan import StopPlan
+from rne_dynamics.control.supervision.fading import WrenchRates
+from rne_dynamics.control.supervision.payload_estimate import PayloadTest
+from rne_dynamics.control.supervision.states import StopPlan
 from rne_dynamics.control.thresholds import ASSUMED_RATE, LONGEST_DELAY
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array

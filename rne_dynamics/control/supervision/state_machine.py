@@ -1,8 +1,8 @@
 """The state machine of a controller: its mode, what it is made of, and what changes from one mode to another.
 
 `states` lists modes and transitions. The parts: `state_stream` and `guards/base_filter` take what is measured,
-`motion_queue` gives the reference, `torques` the law's efforts, `output` limits them; `holding`, `loop_watch`,
-`stop_plan` and `runaway` decide what of these counts.
+`motion_queue` gives the reference and keeps what is held, `torques` gives the law's efforts, `output` limits them;
+`loop_watch`, `Stop` and `Runaway` decide what of these counts.
 """
 
 from __future__ import annotations
@@ -12,15 +12,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.guards.base_filter import BaseFilter
 from rne_dynamics.control.guards.effort_limiter import Limited
 from rne_dynamics.control.motion.limits import MotionLimits
-from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.supervision.holding import FeedbackRamp, HoldingBound, StartGate
 from rne_dynamics.control.supervision.loop_watch import LoopWatch
-from rne_dynamics.control.supervision.motion_queue import Ending, MotionQueue
-from rne_dynamics.control.supervision.output import Counters, Output
-from rne_dynamics.control.supervision.runaway import Runaway
+from rne_dynamics.control.supervision.motion_queue import Ending, FeedbackRamp, HoldingBound, MotionQueue, StartGate
+from rne_dynamics.control.supervision.output import Counters, Output, Runaway
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.state_stream import StateStream
 from rne_dynamics.control.supervision.states import (
@@ -30,13 +28,15 @@ from rne_dynamics.control.supervision.states import (
     FLOATING,
     HOLDING,
     INACTIVE,
+    NO_STOP,
     RELEASED,
     STOPPING,
     TRACKING,
     WAITING,
     Mode,
+    Stage,
+    Stop,
 )
-from rne_dynamics.control.supervision.stop_plan import NO_STOP, Stage, Stop
 from rne_dynamics.control.supervision.torques import Torques
 from rne_dynamics.control.thresholds import BACK, CUT, LONGEST_GAP, NANOSECONDS, TRIAL
 from rne_dynamics.errors import ControlError, StateError, StateProblem

@@ -20,11 +20,10 @@ from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.motion import warm_up as warm_up_motion
 from rne_dynamics.control.streaming.setpoints import warm_up as warm_up_setpoints
 from rne_dynamics.control.supervision.efforts import Efforts
-from rne_dynamics.control.supervision.holding import StartGate
+from rne_dynamics.control.supervision.inputs import SetpointInput
 from rne_dynamics.control.supervision.loop_watch import LoopWatch
-from rne_dynamics.control.supervision.motion_queue import OnEnd
+from rne_dynamics.control.supervision.motion_queue import OnEnd, StartGate
 from rne_dynamics.control.supervision.output import Counters, Effort
-from rne_dynamics.control.supervision.setpoint_input import SetpointInput
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.state_machine import OnChange, StateMachine
 from rne_dynamics.control.supervision.states import (
@@ -39,8 +38,8 @@ from rne_dynamics.control.supervision.states import (
     UNCONFIGURED,
     WAITING,
     Mode,
+    Stop,
 )
-from rne_dynamics.control.supervision.stop_plan import Stop
 from rne_dynamics.control.thresholds import BACK
 from rne_dynamics.errors import ControlError, RneDynamicsError, StateError
 from rne_dynamics.model.inertia import Array

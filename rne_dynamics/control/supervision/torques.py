@@ -10,15 +10,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rne_dynamics.closed_chain.following import Follower
-from rne_dynamics.control.control_law import call_own, next_integral, resume_law
+from rne_dynamics.control.control_law import (
+    CORIOLIS,
+    FRICTION,
+    GRAVITY,
+    INERTIA,
+    Reference,
+    TorqueTerms,
+    call_own,
+    next_integral,
+    resume_law,
+)
 from rne_dynamics.control.felt_inertia import joint_inertia, lowered
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limiter import Limited
 from rne_dynamics.control.model_terms import closed_terms, holding_terms
-from rne_dynamics.control.reference import CORIOLIS, FRICTION, GRAVITY, INERTIA, Reference, TorqueTerms
 from rne_dynamics.control.supervision.answer import QuickAnswer
-from rne_dynamics.control.supervision.law_change import LawChange
-from rne_dynamics.control.supervision.load_change import LoadChange, other_load
+from rne_dynamics.control.supervision.fading import LawChange, LoadChange, other_load
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import CALM, LONGEST_GAP, LONGEST_STEP, SAFETY, STREAM_WINDOW
 from rne_dynamics.dispatch import bias_torque, follower, gravity_torque, inverse_dynamics, mechanism_of
@@ -28,7 +36,7 @@ from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 
 if TYPE_CHECKING:
-    from rne_dynamics.control.prediction import Predictor
+    from rne_dynamics.control.supervision.answer import Predictor
 
 #: Efforts that are fitted, the newest of them that give the support, and the time between two, s.
 FITTED, NEWEST, FIT_PERIOD = 50, 10, 0.01
@@ -150,7 +158,7 @@ class Torques:
         self.inertia_at = -math.inf
         before, self.predictor = self.predictor, None
         if law is not None and settings.command_delay > 0.0:  # which only some laws take, see `check_delay`
-            from rne_dynamics.control.prediction import Predictor  # with forward dynamics, which few arms need
+            from rne_dynamics.control.supervision.answer import Predictor  # with forward dynamics, which few arms need
 
             self.predictor = Predictor(law, settings.command_delay, settings.compensated, before)
             self.predictor.set_inertia(self._load.inertia(robot))

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from rne_dynamics.compiling.jit import helper
 from rne_dynamics.model.layout import PRISMATIC
-from rne_dynamics.spatial.pairs import Pair
-from rne_dynamics.spatial.rigid import Rigid
+from rne_dynamics.spatial.pairs import Pair, Rigid
 from rne_dynamics.spatial.vector import (
     Matrix,
     Symmetric,

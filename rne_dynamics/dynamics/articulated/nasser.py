@@ -45,6 +45,7 @@ from rne_dynamics.dynamics.kinematics.joint_motion import (
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, FLOATING, KIND, PARENT, ROTOR, VELOCITY_INDEX
 from rne_dynamics.spatial.pairs import (
+    gyroscopic,
     into_child,
     minus,
     minus_load,
@@ -55,7 +56,6 @@ from rne_dynamics.spatial.pairs import (
     scaled,
     slice_pair,
 )
-from rne_dynamics.spatial.rigid import gyroscopic
 from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import add, cross, rotate_back
 

@@ -17,7 +17,7 @@ from rne_dynamics.model.layout import (
     VELOCITY_INDEX,
 )
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.rigid import gyroscopic
+from rne_dynamics.spatial.pairs import gyroscopic
 from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import ZERO, add, cross, rotate_back, scale
 

@@ -39,8 +39,7 @@ from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, FLOATING, KIND, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.pairs import Pair, onto_parent, scaled
-from rne_dynamics.spatial.rigid import momentum_of, plus_rigid, rigid_seen_from_parent
+from rne_dynamics.spatial.pairs import Pair, momentum_of, onto_parent, plus_rigid, rigid_seen_from_parent, scaled
 
 
 @kernel

@@ -28,8 +28,7 @@ from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, KIND, PARENT, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.pairs import motion_at, turned
-from rne_dynamics.spatial.rigid import momentum_of, plus_rigid, rigid_seen_from_parent
+from rne_dynamics.spatial.pairs import momentum_of, motion_at, plus_rigid, rigid_seen_from_parent, turned
 from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import subtract
 

@@ -30,8 +30,19 @@ from rne_dynamics.dynamics.kinematics.joint_motion import (
 )
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, KIND, PARENT, VELOCITY_INDEX
-from rne_dynamics.spatial.pairs import NONE, Pair, into_child, motion_cross, plus, scaled, slice_pair
-from rne_dynamics.spatial.rigid import Rigid, momentum_of, plus_rigid, rigid_seen_from_parent
+from rne_dynamics.spatial.pairs import (
+    NONE,
+    Pair,
+    Rigid,
+    into_child,
+    momentum_of,
+    motion_cross,
+    plus,
+    plus_rigid,
+    rigid_seen_from_parent,
+    scaled,
+    slice_pair,
+)
 from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import (
     ZERO,

@@ -31,8 +31,7 @@ from rne_dynamics.dynamics.kinematics.joint_motion import axes_of, component, ge
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, KIND, PARENT, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.pairs import motion_cross, onto_parent, plus, power
-from rne_dynamics.spatial.rigid import momentum_of
+from rne_dynamics.spatial.pairs import momentum_of, motion_cross, onto_parent, plus, power
 from rne_dynamics.spatial.vector import ZERO, rotate
 
 

@@ -40,8 +40,16 @@ from rne_dynamics.dynamics.kinematics.joint_motion import component, first_axes,
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, FLOATING, KIND, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.pairs import minus_load, motion_cross, onto_parent, plus, power, scaled, wrench_cross
-from rne_dynamics.spatial.rigid import momentum_of
+from rne_dynamics.spatial.pairs import (
+    minus_load,
+    momentum_of,
+    motion_cross,
+    onto_parent,
+    plus,
+    power,
+    scaled,
+    wrench_cross,
+)
 from rne_dynamics.spatial.vector import ZERO, dot, rotate, scale
 
 

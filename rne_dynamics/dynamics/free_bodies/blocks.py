@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_placement
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
-from rne_dynamics.spatial.columns import columns
+from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX, columns
 from rne_dynamics.spatial.pairs import pair_at, plus, put_pair, slice_pair
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
 from rne_dynamics.spatial.vector import ZERO, add, cross, rotate_back, scale, times

@@ -23,8 +23,7 @@ from rne_dynamics.model.layout import (
     ROTOR,
     VELOCITY_INDEX,
 )
-from rne_dynamics.spatial.pairs import Pair, plus, put_slice_pair, slice_pair
-from rne_dynamics.spatial.rigid import Rigid, rigid_at
+from rne_dynamics.spatial.pairs import Pair, Rigid, plus, put_slice_pair, rigid_at, slice_pair
 from rne_dynamics.spatial.rows import matrix_at, slice_vector, vector_at
 from rne_dynamics.spatial.vector import (
     ZERO,

@@ -17,10 +17,9 @@ from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.kinematics.joint_motion import joint_turns, placement_at_turn
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import BASE, PARENT
+from rne_dynamics.model.layout import BASE, PARENT, columns
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
 from rne_dynamics.spatial.vector import IDENTITY, ZERO, Placement, placed
 

@@ -17,11 +17,10 @@ from rne_dynamics.compiling.jit import helper, kernel, routine
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.kinematics.jacobian import placed_jacobian
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import columns
 from rne_dynamics.spatial.cholesky import cholesky_solve
-from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
-from rne_dynamics.spatial.turns import rotation_vector
-from rne_dynamics.spatial.vector import Placement, Vector, compose, compose_back, dot, subtract
+from rne_dynamics.spatial.vector import Placement, Vector, compose, compose_back, dot, rotation_vector, subtract
 
 #: Floor of the damping, as a part of the largest square of a column of J, and absolute, m².
 FLOOR, LEAST = 1e-10, 1e-15

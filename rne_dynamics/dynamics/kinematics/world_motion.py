@@ -15,8 +15,7 @@ from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.kinematics.joint_motion import joint_turns, placement_at_turn
 from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, put_pose
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import BASE, FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
-from rne_dynamics.spatial.columns import columns
+from rne_dynamics.model.layout import BASE, FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX, columns
 from rne_dynamics.spatial.pairs import (
     NONE,
     Pair,

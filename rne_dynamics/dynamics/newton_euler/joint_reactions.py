@@ -24,9 +24,9 @@ from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.newton_euler.newton_euler import body_wrenches
 from rne_dynamics.errors import index_of
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import columns
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, TreeJoint
-from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.pairs import put_pair
 from rne_dynamics.spatial.rows import put, put_matrix
 

@@ -24,7 +24,9 @@ from rne_dynamics.model.layout import BASE, KIND, MULTIPLIER, PARENT, ROTOR, VEL
 from rne_dynamics.spatial.pairs import (
     NONE,
     acceleration_at,
+    inertial_wrench,
     into_child,
+    momentum_of,
     motion_cross,
     onto_parent,
     plus,
@@ -32,7 +34,6 @@ from rne_dynamics.spatial.pairs import (
     slice_pair,
     turned_back,
 )
-from rne_dynamics.spatial.rigid import inertial_wrench, momentum_of
 from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import ZERO, rotate_back
 

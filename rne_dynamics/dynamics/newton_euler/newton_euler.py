@@ -31,8 +31,15 @@ from rne_dynamics.dynamics.kinematics.joint_motion import (
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, PARENT
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.pairs import acceleration_at, minus_load, onto_parent, plus, slice_pair, turned_back
-from rne_dynamics.spatial.rigid import inertial_wrench
+from rne_dynamics.spatial.pairs import (
+    acceleration_at,
+    inertial_wrench,
+    minus_load,
+    onto_parent,
+    plus,
+    slice_pair,
+    turned_back,
+)
 from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import rotate_back
 

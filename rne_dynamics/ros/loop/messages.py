@@ -22,9 +22,9 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from rne_dynamics.control.contact.contact_watch import ContactSettings, ContactWatch
+from rne_dynamics.control.contact_watch import ContactSettings, ContactWatch
+from rne_dynamics.control.control_law import Reference, TorqueTerms
 from rne_dynamics.control.motion.path import Path
-from rne_dynamics.control.reference import Reference, TorqueTerms
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
 from rne_dynamics.errors import RneDynamicsError

@@ -15,7 +15,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Int64MultiArray
 
-from rne_dynamics.control.gate.settings import GateMode
+from rne_dynamics.control.gate_parts import GateMode
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.ros.loop.statistics import Histogram
 from rne_dynamics.ros.messages.topic_wait import OFFERED, polled_subscription, take

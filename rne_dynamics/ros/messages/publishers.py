@@ -14,7 +14,7 @@ from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header, MultiArrayDimension, MultiArrayLayout
 
-from rne_dynamics.control.reference import TorqueTerms
+from rne_dynamics.control.control_law import TorqueTerms
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.errors import ControlError, ParameterError
 from rne_dynamics.model.inertia import Array, frozen_array

@@ -15,9 +15,9 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectoryPoint
 
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
-from rne_dynamics.control.gate.effort_gate import EffortGate
-from rne_dynamics.control.gate.settings import FAULT, PASSING, RELEASED, STOPPING, WAITING, CommandProblem
-from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.control_law import Reference
+from rne_dynamics.control.effort_gate import EffortGate
+from rne_dynamics.control.gate_parts import FAULT, PASSING, RELEASED, STOPPING, WAITING, CommandProblem
 from rne_dynamics.control.streaming.limits import SetpointProblem
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.supervision.supervisor import Supervisor

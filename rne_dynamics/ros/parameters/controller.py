@@ -11,9 +11,9 @@ from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.guards.effort_limits import RATE_TIME, EffortLimits
 from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.motion.limits import continuous, described_velocity
-from rne_dynamics.control.startup.payload_estimate import PayloadTest
+from rne_dynamics.control.supervision.payload_estimate import PayloadTest
 from rne_dynamics.control.supervision.settings import COMPENSATED, Settings, StartCheck
-from rne_dynamics.control.supervision.stop_plan import StopPlan
+from rne_dynamics.control.supervision.states import StopPlan
 from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.description.urdf_tree import rotation_rpy

@@ -7,14 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from rne_dynamics.control.contact.contact_watch import THRESHOLD_SHARE, ContactSettings
-from rne_dynamics.control.contact.momentum_observer import MomentumObserver
+from rne_dynamics.control.contact_watch import THRESHOLD_SHARE, ContactSettings, MomentumObserver
 from rne_dynamics.control.control_law import ControlLaw, LawTolerances
 from rne_dynamics.control.laws import DEFAULT_LAW, LawKind, find_law, law_names
 from rne_dynamics.control.motion.limits import MotionLimits, Tolerances, continuous
 from rne_dynamics.control.streaming.limits import StreamLimits, default_acceleration
 from rne_dynamics.control.streaming.pose_following import PoseLimits
-from rne_dynamics.control.streaming.target_wrench import WrenchRates
+from rne_dynamics.control.supervision.fading import WrenchRates
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.dynamics.kinematics.inverse_kinematics import pose_task
 from rne_dynamics.errors import ControlError, ParameterError

@@ -1,19 +1,211 @@
-"""An arm with a mismatch: drives, joints, encoders, messages, and a script, stepped from Python."""
+"""An arm that differs from the model of its controller, step by step: drives, sensors, springs.
+
+Links: M(q) q̈ + c + g = s. Motors: B θ̈ + friction(θ̇) = τ − s. Springs: s = k x + d (θ̇ − q̇), with the twist x = θ − q
+less the backlash. The rotors' own turning with their links is left out, as gears above about 30 allow.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
-from rne_dynamics.dispatch import gravity_torque
+import numpy as np
+
+from rne_dynamics.compiling.apart import apart
+from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.dispatch import gravity_torque, mass_matrix
+from rne_dynamics.dynamics.articulated.nasser import nasser_kernel
 from rne_dynamics.dynamics.declared.arguments import bodies_wrenches
+from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.errors import ArgumentError, SimulationError, no_inertia
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.friction import faded, smooth_sign
+from rne_dynamics.model.generalized_inertia import rotor_inertia
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.mismatch.elastic import ElasticJoints
-from rne_dynamics.simulation.mismatch.hardware import Encoders, Messages, driven
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
-from rne_dynamics.simulation.plant.arrays import NO_WRENCH
+from rne_dynamics.simulation.plant.arrays import LOWER, NO_WRENCH
+from rne_dynamics.simulation.plant.contact_law import Touch, touch_loads
+from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State
+from rne_dynamics.simulation.plant.surroundings import parts_of_step
+from rne_dynamics.simulation.stepping.motion import add_stage, end_of_step, first_stage
 from rne_dynamics.simulation.stepping.stepping import StepMethod, chosen_method, unchecked_step
+
+#: Ripples in one turn of a joint, or in 2π m.
+RIPPLES = 24.0
+
+
+class Encoders:
+    """Measured states of one run."""
+
+    def __init__(self, mismatch: Mismatch, n: int) -> None:
+        self._noise, self._at = mismatch.stream(4), 0.0
+        self._off: Array = mismatch.stream(5).uniform(-1.0, 1.0, n)
+        self._last: Array | None = None
+
+    def measure(self, now: Mismatch, t: float, q: Array, qd: Array) -> tuple[Array, Array]:
+        """Positions and velocities, (n,), as measured at time t, s."""
+        shaken = self._noise.normal(size=(2, len(qd)))
+        at = q + now.bias * self._off + now.noise * shaken[0]
+        speed = qd + now.velocity_noise * shaken[1]
+        if now.quantum > 0.0:
+            at = now.quantum * np.round(at / now.quantum)
+            known = self._last is not None and t > self._at
+            speed = (at - self._last) / (t - self._at) if known else np.zeros_like(qd)
+        self._last, self._at = at, t
+        return at, speed
+
+
+class Messages:
+    """Efforts on their way by steps `dt`, s; `held`, (n,), until the first. SimulationError: a delay by part of one."""
+
+    def __init__(self, mismatch: Mismatch, held: Array, dt: float) -> None:
+        for _, now in mismatch.phases:
+            if abs(round(now.delay / dt) * dt - now.delay) > 1e-9 * dt + 1e-9 * now.delay:
+                raise SimulationError(f"mismatch: delay is {now.delay:g} s; it must be a whole number of steps of "
+                                      f"{dt:g} s; change it, or dt")  # fmt: skip
+        self._random, self._dt = mismatch.stream(6), dt
+        self._coming: list[tuple[int, Array]] = []
+        self.effort = held
+
+    def send(self, now: Mismatch, step: int, effort: Array) -> None:
+        """Send an effort, (n,)."""
+        lost, late = self._random.uniform(size=2)
+        if lost < now.lost:
+            return
+        arrival = step + round(now.delay / self._dt) + round(late * now.jitter / self._dt)
+        # those that arrive after it are older, and ignored
+        self._coming = [(at, value) for at, value in self._coming if at < arrival]
+        self._coming.append((arrival, effort))
+
+    def at(self, step: int) -> Array:
+        """The effort that the drives have at a step; shape (n,)."""
+        while self._coming and self._coming[0][0] <= step:
+            self.effort = self._coming.pop(0)[1]
+        return self.effort
+
+
+def driven(now: Mismatch, effort: Array, q: Array) -> Array:
+    """The effort of motors at the positions q, (n,), that were commanded `effort`, within the limits; (n,)."""
+    if now.dead_zone > 0.0:
+        effort = np.sign(effort) * np.maximum(np.abs(effort) - now.dead_zone, 0.0)
+    return effort * (1.0 + now.ripple * np.sin(RIPPLES * q)) if now.ripple > 0.0 else effort
+
+
+#: Rows of a state: links, motors, and their velocities.
+LINK, MOTOR, LINK_SPEED, MOTOR_SPEED = range(4)
+#: Rows of the drives: rotor, spring, damper, backlash; then those of `JointFriction.rows`.
+ROTOR, SPRING, DAMPER, GAP, FRICTION = range(5)
+#: Speed below which a motor's Coulomb friction is smooth, rad/s or m/s.
+SMOOTH = 1e-3
+#: Longest step times the fastest rate.
+_LONGEST = 0.5
+
+
+@helper
+def _put_rates(arm: Arm, touch: Touch | None, drive: Array, x: Array, effort: Array, spring: Array, out: Array) -> int:
+    """Rates of a state, (4, n); −1, or the body that moves no inertia."""
+    for j in range(x.shape[1]):
+        twist, gap, speed = x[MOTOR, j] - x[LINK, j], drive[GAP, j], x[MOTOR_SPEED, j]
+        free = twist - gap if twist > gap else (twist + gap if twist < -gap else 0.0)
+        damping = drive[DAMPER, j] * (speed - x[LINK_SPEED, j]) if gap == 0.0 or free != 0.0 else 0.0
+        spring[j] = drive[SPRING, j] * free + damping
+        largest = drive[FRICTION + 1, j] if speed > 0.0 else drive[FRICTION + 2, j]
+        rest = largest - faded(drive[FRICTION + 3, j], drive[FRICTION + 4, j], speed)
+        rubbing = drive[FRICTION, j] * speed + rest * smooth_sign(speed / SMOOTH)
+        out[LINK, j], out[MOTOR, j] = x[LINK_SPEED, j], speed
+        out[MOTOR_SPEED, j] = (effort[j] - spring[j] - rubbing) / drive[ROTOR, j]
+    if touch is not None:
+        forces, felt = np.empty((touch.where.shape[0], 3)), np.empty((touch.where.shape[0], 2))
+        given = (arm.topology, arm.parameters, touch, x[LINK], x[LINK_SPEED], 0.0, arm.wrenches, forces, felt)
+        apart(touch_loads, given)
+    fault: int = apart(nasser_kernel, (arm, x[LINK], x[LINK_SPEED], spring, out[LINK_SPEED]))
+    return fault
+
+
+@kernel
+def elastic_steps(arm: Arm, touch: Touch | None, drive: Array, x: Array, effort: Array, dt: float, steps: int) -> int:
+    """`steps` Runge–Kutta steps of `dt` of a state (4, n), in place; −1, or the body that moves no inertia."""
+    n, flat = x.shape[1], x.reshape((x.size,))
+    y, rate, total, spring = np.empty(x.size), np.empty(x.size), np.empty(x.size), np.zeros(n)
+    for _ in range(steps):
+        first_stage(flat, y, total)
+        for stage in range(4):
+            fault = _put_rates(arm, touch, drive, y.reshape((4, n)), effort, spring, rate.reshape((4, n)))
+            if fault >= 0:
+                return fault
+            add_stage(stage, dt, flat, rate, y, total)
+        end_of_step(dt, flat, total, flat)
+    return -1
+
+
+class ElasticJoints:
+    """Motors and links with springs between; the links do not reach their stops."""
+
+    def __init__(self, plant: ArmPlant, state: State, mismatch: Mismatch) -> None:
+        self._mismatch, self._start = mismatch, state.q
+        self.use(plant)
+        held = gravity_torque(plant.robot.rigid, state.q)
+        motor = state.q + held / self._drive[SPRING] + mismatch.backlash * np.sign(held)
+        self._x = np.array([state.q, motor, state.qd, state.qd])
+        self.state = state
+
+    @property
+    def motor(self) -> tuple[Array, Array]:
+        """Positions and velocities of the motors."""
+        return self._x[MOTOR].copy(), self._x[MOTOR_SPEED].copy()
+
+    def use(self, plant: ArmPlant) -> None:
+        """Go on as another arm; `ArgumentError`: no open one, mimic joints, a moving base, or no rotors."""
+        robot, given = plant.robot.open_tree, self._mismatch
+        if plant.robot.loops or robot.has_mimic or plant.base_motion is not None:
+            raise ArgumentError(f"mismatch: joints are elastic, but robot {robot.name!r} is no open arm on a base at "
+                                "rest without mimic joints; leave stiffness out")  # fmt: skip
+        rotor, n = rotor_inertia(robot), robot.n
+        if not (rotor > 0.0).all():
+            name = robot.joint_names[int(np.argmin(rotor))]
+            raise ArgumentError(f"mismatch: joints are elastic, but joint {name!r} of robot {robot.name!r} has no "
+                                "rotor inertia; give it one (rotor_inertia of the model file)")
+        self._plant = plant
+        self._links = assemble(robot.tree.without_rotors(), base=robot.base, gravity=robot.gravity)
+        spring = np.full(n, given.stiffness)
+        if given.spring_frequency > 0.0:
+            spring = (2.0 * np.pi * given.spring_frequency) ** 2 * np.diag(mass_matrix(self._links, self._start))
+        damper = 2.0 * given.spring_damping * np.sqrt(spring * rotor)
+        friction = plant.joints[:n, :LOWER].T
+        self._drive = np.array([rotor, spring, damper, np.full(n, given.backlash), *friction])
+
+    def put(self, state: State) -> None:
+        """Go on from another state of the links, with the motors where they are, at rest."""
+        self.state, self._x[LINK], self._x[LINK_SPEED], self._x[MOTOR_SPEED] = state, state.q, state.qd, 0.0
+
+    def step(self, effort: Array, dt: float, loads: Array) -> None:
+        """One step, in as many as the springs need; SimulationError: a link at its stop, or no finite motion."""
+        x, robot, t, links = self._x, self._plant.robot, self.state.t + dt, self._links
+        steps, (loads, touch) = self._steps(dt), self._plant.loads(loads)
+        if touch is not None:
+            steps = max(steps, parts_of_step(links, touch, x[LINK], x[LINK_SPEED], dt))
+        arm = Arm(links.topology, links.parameters, links.base_at_rest, loads)
+        fault = elastic_steps(arm, touch, self._drive, x, effort, dt / steps, steps)
+        if fault >= 0:
+            raise no_inertia(self._links.body_names[fault], robot.name)
+        if not np.isfinite(x).all():
+            raise SimulationError(f"at {t:g} s the motion is not finite; take a shorter dt or less stiffness")
+        outside = (x[LINK] < robot.lower) | (x[LINK] > robot.upper)
+        if self._plant.stops and outside.any():
+            j = int(np.argmax(outside))
+            raise SimulationError(f"at {t:g} s joint {robot.joint_names[j]!r} is at {x[LINK, j]:g}, outside its limits "
+                                  f"[{robot.lower[j]:g}, {robot.upper[j]:g}], and elastic joints have no stops; lower "
+                                  "the gains, or simulate without stops")  # fmt: skip
+        self.state = replace(self.state, t=t, q=x[LINK].copy(), qd=x[LINK_SPEED].copy())
+
+    def _steps(self, dt: float) -> int:
+        """Number of steps in one of `dt`."""
+        felt = 1.0 / np.diag(np.linalg.inv(mass_matrix(self._links, self._x[LINK])))
+        rotor, spring = self._drive[ROTOR], self._drive[SPRING]
+        swing = np.sqrt(spring * (1.0 / rotor + 1.0 / felt))
+        rubbing = np.abs(self._drive[FRICTION + 1 : FRICTION + 3]).max(axis=0) / (SMOOTH * rotor)
+        return max(1, int(np.ceil(dt * max(swing.max(), rubbing.max()) / _LONGEST)))
 
 
 class RigidJoints:

@@ -16,7 +16,18 @@ from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.tree import Friction, KinematicTree, Payload, TreeJoint, TreeLink
-from rne_dynamics.simulation.three_numbers import three_numbers
+
+
+def three_numbers(what: str, given: Any) -> tuple[float, ...]:
+    """Three finite numbers; `ArgumentError` otherwise, whose message begins with `what`."""
+    try:
+        row = tuple(float(x) for x in given)
+    except (TypeError, ValueError):
+        row = ()
+    if len(row) != 3 or not all(map(math.isfinite, row)):
+        raise ArgumentError(f"{what} {given!r}; it must be three finite numbers")
+    return row
+
 
 #: Parts of something: below 1. Everything else only must not be negative.
 _PARTS = ("mass", "friction", "rotor", "lost", "ripple")

@@ -1,4 +1,9 @@
-"""A plant as the stepping kernels take it: one tuple of arrays."""
+"""A plant as the stepping kernels take it: one tuple of arrays, with loops, flexible links and the motion of its base.
+
+A base at rest, or held for the step, has 12 numbers: v, ω, v̇ − g, ω̇ in base axes. A moving one has 36: these numbers as
+quadratic polynomials of the time since the step began. They equal the given motion at the step's begin, middle and end,
+the times of Runge–Kutta's stages, which keeps its fourth order.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +12,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.closed_chain.closing import DONE, SINGULAR, assemble_kernel, motion_map_kernel
+from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
+from rne_dynamics.closed_chain.refusals import refusal
+from rne_dynamics.closed_chain.terms import closed_terms_kernel
+from rne_dynamics.compiling.apart import apart
+from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.errors import SimulationError
+from rne_dynamics.flexible.packed import Packed as PackedBending
+from rne_dynamics.flexible.packed import pack as pack_bending
+from rne_dynamics.flexible.remaining import flexible_terms_kernel
+from rne_dynamics.flexible.static import damping_matrix, elastic_matrix
+from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.bending import Flex
-from rne_dynamics.simulation.plant.loops import Loops
-from rne_dynamics.simulation.surroundings.contact_law import Touch
+from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX
+from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.simulation.plant.contact_law import Touch
+from rne_dynamics.spatial.rows import copy_into, slice_vector
+from rne_dynamics.spatial.vector import from_quaternion, rotate
 
 #: Loads at the bodies where there are none.
 NO_WRENCH = np.zeros((0, 6))
@@ -18,6 +37,243 @@ NO_WRENCH = np.zeros((0, 6))
 # columns of `PlantArrays.joints`: `JointFriction.rows`, then limits
 VISCOUS, FORWARD, BACKWARD, STRIBECK, FADING, LOWER, UPPER, EFFORT = range(8)
 JOINT_COLUMNS = 8
+#: Numbers of a base at one time.
+BASE = 12
+#: Rotor inertia of a joint that does not move. A power of two: products with it are exact.
+LOCK = 2.0**200
+
+
+@helper
+def base_at(base: Array, elapsed: float, here: Array) -> None:
+    """Fill `here` (12,) with the motion of the base `elapsed` seconds after the step began."""
+    moves = base.shape[0] > BASE
+    for k in range(BASE):
+        here[k] = base[k]
+        if moves:
+            here[k] += elapsed * (base[BASE + k] + elapsed * base[2 * BASE + k])
+
+
+def base_course(moments: Array, dt: float) -> Array:
+    """The 36 numbers of a base that moves, from those at begin, middle and end of a step of `dt`, s; (3, 12)."""
+    first, half, last = moments
+    return np.concatenate([
+        first, (4.0 * half - 3.0 * first - last) / dt, 2.0 * (first - 2.0 * half + last) / (dt * dt)
+    ])  # fmt: skip
+
+
+@kernel
+def configuration_rate(topology: NDArray[np.int64], q: Array, qd: Array, rate: Array) -> None:
+    """dq/dt (nq,): the velocity itself, for floating joints R v and the quaternion's ½ Q (ω, 0)."""
+    for i in range(topology.shape[0]):
+        iq = topology[i, POSITION_INDEX]
+        iv = topology[i, VELOCITY_INDEX]
+        if topology[i, KIND] != FLOATING:
+            rate[iq] = qd[iv]
+            continue
+        x, y, z, w = q[iq + 3], q[iq + 4], q[iq + 5], q[iq + 6]
+        v = rotate(from_quaternion(x, y, z, w), slice_vector(qd, iv))
+        a, b, c = slice_vector(qd, iv + 3)
+        for k in range(3):
+            rate[iq + k] = v[k]
+        rate[iq + 3] = 0.5 * (w * a + y * c - z * b)
+        rate[iq + 4] = 0.5 * (w * b + z * a - x * c)
+        rate[iq + 5] = 0.5 * (w * c + x * b - y * a)
+        rate[iq + 6] = -0.5 * (x * a + y * b + z * c)
+
+
+@kernel
+def normalize_quaternions(topology: NDArray[np.int64], q: Array) -> None:
+    """Give the quaternions of floating joints length 1 again."""
+    for i in range(topology.shape[0]):
+        if topology[i, KIND] == FLOATING:
+            k = topology[i, POSITION_INDEX] + 3
+            norm = np.sqrt(q[k] * q[k] + q[k + 1] * q[k + 1] + q[k + 2] * q[k + 2] + q[k + 3] * q[k + 3])
+            for i4 in range(4):
+                q[k + i4] /= norm
+
+
+# outcomes of a step, in `Flex.status`
+CONVERGED, NOT_CONVERGED, NO_INERTIA = range(3)
+#: How often a step of collocation that does not converge is halved, and its largest number of parts.
+HALVINGS = 6
+MOST_PARTS = 2**HALVINGS
+
+
+class Flex(NamedTuple):
+    """An arm's flexible links for one step, in which the kernels' q and q̇ are z = [q, δ] and ż."""
+
+    #: As the kernels of `flexible/` take it.
+    packed: PackedBending
+    #: Of all modes; shape (modes, modes).
+    stiffness: Array
+    damping: Array
+    #: Whether smooth motion is stepped by Gauss–Legendre's method instead of Runge–Kutta's.
+    collocation: bool
+    #: Outcome of the step; shape (1,).
+    status: NDArray[np.int64]
+
+    @staticmethod
+    def of(arm: FlexibleArm, collocation: bool) -> Flex:
+        """For one step of an arm."""
+        return Flex(pack_bending(arm), elastic_matrix(arm), damping_matrix(arm), collocation, np.array([CONVERGED]))
+
+
+@helper
+def flexible_mass_and_bias(
+    flex: Flex, base: Array, wrenches: Array, z: Array, zd: Array, implicit: float, J: Array, factor: Array, bias: Array
+) -> None:
+    """J (n + modes, n + modes) and bias forces (n + modes,), gravity, elastic and damping forces among them.
+
+    Where `implicit` is a time h above 0, the damping forces D δ̇ are left out of the bias, and h D + h² K is added to
+    `factor`: with the elastic forces at δ + h δ̇ both are then implicit in the new δ̇.
+    """
+    apart(flexible_terms_kernel, (flex.packed, base, z, zd, wrenches, J, bias))
+    if implicit > 0.0:
+        n = flex.packed.joints
+        for k in range(flex.stiffness.shape[0]):
+            for m in range(flex.stiffness.shape[0]):
+                factor[n + k, n + m] += implicit * (flex.damping[k, m] + implicit * flex.stiffness[k, m])
+                bias[n + k] -= flex.damping[k, m] * zd[n + m]
+
+
+@helper
+def stiff_modes(flex: Flex, A: Array, rate: float, dt: float, limit: float) -> bool:
+    """Whether decay rate, `rate` of the joints included, or frequency times `dt` may be above `limit`; A = J⁻¹."""
+    n, squares = flex.packed.joints, 0.0
+    for k in range(flex.stiffness.shape[0]):  # traces bound the largest decay rate and frequency
+        for m in range(flex.stiffness.shape[0]):
+            squares += flex.stiffness[k, m] * A[n + m, n + k]
+            rate += flex.damping[k, m] * A[n + m, n + k]
+    return rate * dt > limit or squares * dt * dt > limit * limit
+
+
+class Loops(NamedTuple):
+    """A mechanism's loops for one step; all arrays but those of `packed` and `viscous` are written to."""
+
+    #: As the kernels of `closed_chain/` take them.
+    packed: Packed
+    work: Work
+    #: Viscous friction of the tree's joints, zero where they are actuated; shape (n of the tree,).
+    viscous: Array
+    #: Whether any passive joint has viscous friction.
+    damped: bool
+    #: In: where to assemble from. Out: the posture last assembled; shape (nq of the tree,).
+    posture: Array
+    #: The tree's velocities by the actuated ones there; shape (n of the tree, n).
+    T: Array
+    #: D of the passive joints as the actuated ones feel it, Tᵀ D T; shape (n, n).
+    damping: Array
+    #: The actuated positions of the last evaluation; shape (n,).
+    asked: Array
+    #: Its outcome, DONE, NOT_CLOSED, … of `closed_chain.closing`, and whether `T` is filled; shape (2,).
+    status: NDArray[np.int64]
+    #: A lower bound of `MotionMap.smallest` where `assemble_ahead` found the posture; shape (1,).
+    distance: Array
+
+    @staticmethod
+    def of(mechanism: Mechanism, viscous: Array, posture: Array | None) -> Loops:
+        """For one step of a mechanism from `posture` on, from the mechanism's own one where it is None."""
+        packed, n = pack(mechanism), mechanism.n
+        return Loops(
+            packed,
+            workspace(packed),
+            viscous,
+            bool(viscous.any()),
+            np.array(mechanism.posture if posture is None else posture, dtype=np.float64),
+            np.empty((mechanism.robot.n, n)),
+            np.empty((n, n)),
+            np.empty(n),
+            np.array([DONE, 0]),
+            np.zeros(1),
+        )
+
+
+@helper
+def _look_ahead(loops: Loops, q: Array) -> None:
+    """Extrapolate `loops.posture` to q at the rates of the last evaluation, as a start for Newton's method.
+
+    This keeps the loops on the branch on which the velocities are continuous. Where a parallelogram lies flat two
+    branches cross, and the momentum of its bars takes it through on its own one.
+    """
+    actuated, posture, ahead = loops.packed.actuated, loops.posture, np.empty(q.shape[0])
+    for k in range(q.shape[0]):
+        ahead[k] = q[k] - posture[actuated[k]]
+    for i in range(posture.shape[0]):
+        for k in range(q.shape[0]):
+            posture[i] += loops.T[i, k] * ahead[k]
+    for k in range(q.shape[0]):
+        posture[actuated[k]] = q[k]
+
+
+@kernel
+def assemble_ahead(loops: Loops, q: Array) -> bool:
+    """Bring `loops.posture`, `T` and `distance` to the actuated positions q; False where loops do not close there."""
+    copy_into(loops.asked, q)
+    if loops.status[1] == 1:
+        _look_ahead(loops, q)
+    loops.status[0] = apart(assemble_kernel, (loops.packed, loops.work, q, loops.posture))
+    if loops.status[0] != DONE:
+        return False
+    status, loops.distance[0] = apart(motion_map_kernel, (loops.packed, loops.work, loops.T))
+    if status == SINGULAR:
+        loops.status[0] = SINGULAR
+    return bool(status != SINGULAR)
+
+
+@helper
+def closed_mass_and_bias(
+    loops: Loops,
+    base: Array,
+    wrenches: Array,
+    q: Array,
+    qd: Array,
+    implicit: float,
+    M: Array,
+    factor: Array,
+    bias: Array,
+) -> bool:
+    """M (n, n) and bias torque (n,) at positions and velocities of the actuated joints; False: not determined.
+
+    The passive joints' viscous friction D goes into the bias torque where `implicit` is 0; otherwise `implicit`·D is
+    added to `factor`.
+    """
+    for j in range(q.shape[0]):
+        if not np.isfinite(q[j]):  # nothing to assemble; the step's caller reports the joint
+            return False
+    copy_into(loops.asked, q)
+    T = loops.T
+    if loops.status[1] == 1:
+        _look_ahead(loops, q)
+    given = (loops.packed, loops.work, base, q, qd, wrenches, loops.posture, T, M, bias)
+    status = apart(closed_terms_kernel, given)
+    loops.status[0] = status
+    if status != DONE:
+        return False
+    loops.status[1] = 1
+    if not loops.damped:
+        return True
+    for j in range(qd.shape[0]):
+        for k in range(qd.shape[0]):
+            x = 0.0
+            for i in range(T.shape[0]):
+                x += T[i, j] * loops.viscous[i] * T[i, k]
+            loops.damping[j, k] = x
+            if implicit > 0.0:
+                factor[j, k] += implicit * x
+            else:
+                bias[j] += x * qd[k]
+    return True
+
+
+def refuse_posture(mechanism: Mechanism, loops: Loops, t: float) -> None:
+    """SimulationError where adaptive integration failed at time `t` because of the loops; names which and where."""
+    status = int(loops.status[0])
+    if status != DONE:
+        error = refusal(mechanism, status, loops.asked, loops.posture)
+        raise SimulationError(
+            f"adaptive integration, which is in the actuated joints, ends at t = {t:.6g} s: {error}. `step` and "
+            "`free_motion` with its own methods go through"
+        ) from error
 
 
 class PlantRows(NamedTuple):
@@ -61,10 +317,6 @@ class OwnCode(NamedTuple):
     terms: int
     #: Whether `forward` and `terms` take several states, as `BatchCode.run` does.
     rows: bool
-
-
-#: Rotor inertia of a joint that does not move. A power of two: products with it are exact.
-LOCK = 2.0**200
 
 
 class PlantArrays(NamedTuple):

@@ -1,25 +1,84 @@
-"""The coordinates in which a robot is simulated: its states, failures and energies. Here those of an open arm."""
+"""The state of a simulated arm, and the coordinates in which each kind of robot is stepped."""
+# ruff: noqa: D102  (the base class documents the methods)
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.generic_rank import generic_rank
+from rne_dynamics.closed_chain.tree_motion import starting_velocity
 from rne_dynamics.dispatch import forward_dynamics
 from rne_dynamics.dynamics.composite.energy import kinetic_energy, moving_base_energies, potential_energy
 from rne_dynamics.errors import SimulationError
+from rne_dynamics.flexible.energy import (
+    flexible_kinetic_energy,
+    flexible_moving_base_energies,
+    flexible_potential_energy,
+)
+from rne_dynamics.flexible.equations import flexible_forward_dynamics
+from rne_dynamics.flexible.poses import tip_deflections
+from rne_dynamics.flexible.static import balance, elastic_energy
+from rne_dynamics.flexible.theory_range import DIVERGED, deflections, divergence, reported_findings
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.friction import passive_viscous
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX
 from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.plant.arrays import PlantArrays
-from rne_dynamics.simulation.plant.base_trajectory import BaseRows
-from rne_dynamics.simulation.plant.configuration_rate import normalize_quaternions
-from rne_dynamics.simulation.plant.state import State
+from rne_dynamics.simulation.plant.arrays import (
+    MOST_PARTS,
+    NOT_CONVERGED,
+    Flex,
+    Loops,
+    PlantArrays,
+    normalize_quaternions,
+    refuse_posture,
+)
+from rne_dynamics.simulation.plant.base_motion import BaseRows
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Time, positions and velocities.
+
+    Parameters
+    ----------
+    t
+        Simulated time, s.
+    q
+        Positions, rad or m; shape (nq,).
+    qd
+        Velocities; shape (n,).
+    posture
+        Of a mechanism, positions of all joints of its tree at `q`, shape (nq of the tree,), from which assembly
+        starts, so that the loops stay on their branch. None for an open arm; where a mechanism's is None, assembly
+        starts from the mechanism's own posture.
+    tree_qd
+        Of a mechanism, velocities of all joints of its tree, shape (n of the tree,); None for an open arm.
+    in_tree
+        Whether a mechanism's next step is taken in the coordinates of its tree: near singular postures, and always
+        where its actuated joints are no coordinates; see `stepping.step`.
+    delta, deltad
+        Of an arm with flexible links the amplitudes of its modes and their rates, in the order of its `mode_names`;
+        shape (modes,). None for a rigid one.
+    """
+
+    t: float
+    q: Array
+    qd: Array
+    posture: Array | None = None
+    delta: Array | None = None
+    deltad: Array | None = None
+    tree_qd: Array | None = None
+    in_tree: bool = False
 
 
 class Coordinates:
@@ -107,3 +166,167 @@ def finite_vector(what: str, value: ArrayLike, labels: Sequence[str], owner: str
         k = int(np.argmin(finite))
         raise SimulationError(f"{what} of {labels[k]} is {array[k]}; it must be finite")
     return array
+
+
+#: `MotionMap.smallest` below which mechanisms are stepped in their tree, and above which no longer.
+ENTER, LEAVE = 0.2, 0.25
+
+
+class ActuatedJoints(Coordinates):
+    """Actuated joints of a mechanism, with viscous friction of its passive joints or without."""
+
+    def __init__(self, mechanism: Mechanism, friction: bool) -> None:
+        super().__init__(mechanism)
+        self.mechanism = self._mechanism = mechanism
+        self.positions = np.arange(mechanism.n)
+        self.moves_when_braked = generic_rank(mechanism).loose > 0
+        self.passive_viscous = passive_viscous(mechanism) if friction else np.zeros(mechanism.open_tree.n)
+        self.passive_viscous.flags.writeable = False
+
+    def completed(self, plant: PlantArrays, posture: Array | None, collocation: bool) -> PlantArrays:
+        # the arrays that the kernels write to are new ones
+        return plant._replace(loops=Loops.of(self._mechanism, self.passive_viscous, posture))
+
+    def initial(
+        self, t: float, q: Array, qd: Array, posture: Array | None, delta: ArrayLike | None, deltad: ArrayLike | None
+    ) -> State:
+        super().initial(t, q, qd, posture, delta, deltad)
+        closed = assemble(self._mechanism, q, start=posture)
+        rates, regular = starting_velocity(self._mechanism, closed, qd)
+        return State(t, q, qd, closed, tree_qd=rates, in_tree=not regular)
+
+    def unpack(self, t: float, z: Array, zd: Array, plant: PlantArrays) -> State:
+        assert plant.loops is not None
+        near = bool(plant.loops.distance[0] < ENTER)
+        return State(t, z, zd, plant.loops.posture, tree_qd=plant.loops.T @ zd, in_tree=near)
+
+    def located(self, t: float, z: Array, zd: Array, near: State) -> State:
+        return self.initial(t, z, zd, near.posture, None, None)
+
+    def explain_rates(self, t: float, z: Array, zd: Array, effort: Array, plant: PlantArrays, *, first: bool) -> None:
+        assert plant.loops is not None
+        refuse_posture(self._mechanism, plant.loops, t)
+
+    def described(self, time: Array, arrays: dict[str, Any], base: BaseRows | None) -> dict[str, Any]:
+        tree = self._mechanism.open_tree
+        energies = partial(rigid_energies, tree, arrays["tree_q"], arrays["tree_qd"], base)
+        return {"tree_names": tree.joint_names, "energies": energies}
+
+
+class JointsAndModes(Coordinates):
+    """Joints and modes of an arm with flexible links."""
+
+    has_collocation = moves_when_braked = True
+
+    def __init__(self, arm: FlexibleArm) -> None:
+        self._arm = arm
+        self.names = (
+            *(f"joint {name!r}" for name in arm.joint_names),
+            *(f"mode {name!r}" for name in arm.mode_names),
+        )
+        self.positions = np.arange(arm.nz)
+
+    def completed(self, plant: PlantArrays, posture: Array | None, collocation: bool) -> PlantArrays:
+        # the arrays that the kernels write to are new ones
+        return plant._replace(flex=Flex.of(self._arm, collocation))
+
+    def initial(
+        self, t: float, q: Array, qd: Array, posture: Array | None, delta: ArrayLike | None, deltad: ArrayLike | None
+    ) -> State:
+        arm, still = self._arm, np.zeros(self._arm.n)
+        bent = balance(arm, q, still, still).delta if delta is None else self._of_modes("delta", delta)
+        rate = self._of_modes("deltad", 0.0 if deltad is None else deltad)
+        return State(t, q, qd, None, bent, rate)
+
+    def _of_modes(self, what: str, value: ArrayLike) -> Array:
+        return finite_vector(what, value, self.names[self._arm.n :], f"arm {self._arm.name!r}", broadcast=True)
+
+    def pack(self, state: State) -> tuple[Array, Array]:
+        if state.delta is None or state.deltad is None:
+            return super().pack(state)
+        return np.concatenate([state.q, state.delta]), np.concatenate([state.qd, state.deltad])
+
+    def unpack(self, t: float, z: Array, zd: Array, plant: PlantArrays) -> State:
+        return self.located(t, z, zd, None)
+
+    def located(self, t: float, z: Array, zd: Array, near: State | None) -> State:
+        """`SimulationError` where a link is deflected by its own length or more."""
+        n, arm = self._arm.n, self._arm
+        if not deflections(arm, z[n:]).max() < DIVERGED:
+            raise SimulationError(f"arm {arm.name!r}: {divergence(arm, z[n:])} (t = {t:.6g} s)")
+        return State(t, z[:n].copy(), zd[:n].copy(), None, z[n:].copy(), zd[n:].copy())
+
+    def explain_failure(self, state: State, effort: Array, dt: float, plant: PlantArrays) -> None:
+        self._name_singular(*self.pack(state), effort)
+        assert plant.flex is not None
+        if plant.flex.status[0] == NOT_CONVERGED:
+            raise SimulationError(
+                f"the implicit equations of the step from t = {state.t:.6g} s do not converge, nor in parts of "
+                f"{dt / MOST_PARTS:.3g} s; take a shorter step than {dt:g} s, or check stiffness, masses and gains"
+            )
+
+    def explain_rates(self, t: float, z: Array, zd: Array, effort: Array, plant: PlantArrays, *, first: bool) -> None:
+        if first:  # later ones may be trial steps that are too long
+            self._name_singular(z, zd, effort)
+
+    def _name_singular(self, z: Array, zd: Array, effort: Array) -> None:
+        """Raise where a joint or mode moves no inertia; names it."""
+        n = self._arm.n
+        flexible_forward_dynamics(self._arm, z[:n], z[n:], zd[:n], zd[n:], effort)
+
+    def report_findings(self, states: Sequence[State], times: ArrayLike) -> None:
+        q, delta, qd = (np.array([getattr(there, name) for there in states]) for name in ("q", "delta", "qd"))
+        reported_findings(self._arm, q, delta, qd, times, stacklevel=4)
+
+    def described(self, time: Array, arrays: dict[str, Any], base: BaseRows | None) -> dict[str, Any]:
+        """Warns of bending beyond the theory as `reported_findings` does."""
+        arm, q, delta, qd, deltad = self._arm, arrays["q"], arrays["delta"], arrays["qd"], arrays["deltad"]
+        return {
+            "energies": partial(_energies, arm, q, delta, qd, deltad, base),
+            "mode_names": arm.mode_names,
+            "flexible_links": tuple(link.link for link in arm.flexible_links),
+            "tip": tip_deflections(arm, delta),
+            "findings": reported_findings(arm, q, delta, qd, time, stacklevel=5),
+            "elastic": elastic_energy(arm, delta),
+        }
+
+
+def _energies(
+    arm: FlexibleArm, q: Array, delta: Array, qd: Array, deltad: Array, base: BaseRows | None
+) -> tuple[Array, Array]:
+    """Kinetic and potential energies of the rows."""
+    if base is None:
+        return flexible_kinetic_energy(arm, q, delta, qd, deltad), flexible_potential_energy(arm, q, delta)
+    moving = np.hstack([base.velocity, np.zeros_like(base.velocity)])  # accelerations do not count
+    z, zd = np.hstack([q, delta]), np.hstack([qd, deltad])
+    return flexible_moving_base_energies(arm, base.position, base.rotation, moving, z, zd)
+
+
+def coordinates_of(robot: Robot, friction: bool = True) -> Coordinates:
+    """The coordinates in which a robot is simulated, with friction of passive joints or without."""
+    if robot.kind == "flexible":
+        return JointsAndModes(robot)
+    if robot.kind == "mechanism":
+        return ActuatedJoints(robot, friction)
+    return Coordinates(robot)
+
+
+def checked_state(
+    robot: Robot,
+    q: ArrayLike,
+    qd: ArrayLike | None = None,
+    t: float = 0.0,
+    posture: Array | None = None,
+    delta: ArrayLike | None = None,
+    deltad: ArrayLike | None = None,
+) -> State:
+    """A state to start from, copied; `qd` is zero unless given, a mechanism's loops are assembled from `posture` on.
+
+    Flexible links start bent as gravity bends them at rest, unless `delta` and `deltad` are given. `SimulationError`
+    names joint or mode; `AssemblyError`, `ArgumentError`, `ModelError` as loops and equilibrium raise them.
+    """
+    owner, joints = f"robot {robot.name!r}", [f"joint {name!r}" for name in robot.joint_names]
+    places = joints if robot.nq == robot.n else [f"number {k}" for k in range(robot.nq)]
+    position = finite_vector("q", q, places, owner)
+    velocity = finite_vector("qd", 0.0 if qd is None else qd, joints, owner, broadcast=True)
+    return coordinates_of(robot).initial(float(t), position, velocity, posture, delta, deltad)

@@ -22,14 +22,12 @@ from rne_dynamics.simulation.plant.arrays import (
     NO_WRENCH,
     UPPER,
     PlantArrays,
+    base_course,
 )
-from rne_dynamics.simulation.plant.base_course import base_course
-from rne_dynamics.simulation.plant.base_trajectory import BaseTrajectory
-from rne_dynamics.simulation.plant.coordinates import Coordinates
-from rne_dynamics.simulation.plant.start import checked_state, coordinates_of
-from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.surroundings.contact_law import Touch
-from rne_dynamics.simulation.surroundings.surroundings import Surroundings, parts_of_step, touch_forces
+from rne_dynamics.simulation.plant.base_motion import BaseTrajectory
+from rne_dynamics.simulation.plant.contact_law import Touch
+from rne_dynamics.simulation.plant.coordinates import Coordinates, State, checked_state, coordinates_of
+from rne_dynamics.simulation.plant.surroundings import Surroundings, parts_of_step, touch_forces
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, routine, threaded_kernel
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.laws import computed_torque as law
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.tracking_law import after_cycle, feedback_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import EFFORT, NO_WRENCH, OwnCode, PlantArrays, PlantRows
 from rne_dynamics.simulation.stepping import lanes as at
+from rne_dynamics.simulation.stepping.contact import semi_implicit_step
 from rne_dynamics.simulation.stepping.events import step_with_events
-from rne_dynamics.simulation.stepping.implicit import semi_implicit_step
 from rne_dynamics.simulation.stepping.lanes import (
     ACTIVE,
     LEFT,
@@ -35,8 +35,8 @@ from rne_dynamics.simulation.stepping.lanes import (
     row_of,
     step_lanes,
 )
-from rne_dynamics.simulation.stepping.stiffness import damped
-from rne_dynamics.spatial.arrays import copy_into
+from rne_dynamics.simulation.stepping.motion import damped
+from rne_dynamics.spatial.rows import copy_into
 
 COMPUTED_TORQUE, PD_GRAVITY = range(2)
 # status of a sample

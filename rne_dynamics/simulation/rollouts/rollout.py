@@ -1,16 +1,17 @@
-"""Whole simulations: an arm under a controller along a trajectory."""
+"""Simulations of a controlled arm, one or many."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.control.checks import measured
 from rne_dynamics.control.control_law import ControlLaw, call_own, check_law, next_integral, terms_of
+from rne_dynamics.control.parameters import measured
 from rne_dynamics.control.trajectory import Trajectory, references
 from rne_dynamics.errors import ArgumentError, SimulationError
 from rne_dynamics.model.inertia import Array
@@ -18,15 +19,76 @@ from rne_dynamics.model.rebuilt import Rebuilt
 from rne_dynamics.simulation.mismatch.different_arm import DifferentArm, phases_of
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.plant.arrays import NO_WRENCH, OwnCode, PlantRows
-from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
+from rne_dynamics.simulation.plant.base_motion import check_base_trajectory
+from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.rollouts.closed_loop import DONE, Clock, Columns, Course, LawRows, closed_loops
-from rne_dynamics.simulation.rollouts.many import ManyRollouts, repeat_failed_step, run_many
-from rne_dynamics.simulation.rollouts.packed_loop import course, own_code_of, packed_loop
+from rne_dynamics.simulation.rollouts.many import (
+    ManyRollouts,
+    course,
+    own_code_of,
+    packed_loop,
+    repeat_failed_step,
+    run_many,
+)
 from rne_dynamics.simulation.rollouts.samples import Samples, rows_of
 from rne_dynamics.simulation.runs.log import Log, Recorder, count, log_of, whole
 from rne_dynamics.simulation.stepping.stepping import StepMethod, chosen_method, unchecked_step
+
+Case = TypeVar("Case")
+Result = TypeVar("Result")
+
+
+class Client(Protocol):
+    """An executor of concurrent.futures, or a client of dask.distributed."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any) -> Any:
+        """Begin `function(*args)`; the future it returns has a method `result`."""
+
+
+def sweep(
+    function: Callable[[Case], Result],
+    cases: Iterable[Case],
+    *,
+    client: Client | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> list[Result]:
+    """`function(case)` for every case, in the order of the cases.
+
+    Parameters
+    ----------
+    function
+        Where it runs in other processes it must be found there by name: a function of a module, not a lambda. What it
+        needs it takes from the case: models, plants, laws and rollouts take about 10,000 bytes pickled.
+    cases
+        One argument each.
+    client
+        Runs the cases, e.g. ``dask.distributed.Client(address)`` or
+        ``concurrent.futures.ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn"))``; None does one
+        case after the other here, where `Rollout.run_many` uses all cores by itself.
+    progress
+        Called with the number of finished cases.
+
+    Raises
+    ------
+    SimulationError
+        A case failed; names it, and has its error as the cause. Cases that have not begun are cancelled.
+    """
+    cases, results = list(cases), []
+    futures = None if client is None else [client.submit(function, case) for case in cases]
+    try:
+        for k, case in enumerate(cases):
+            try:
+                results.append(function(case) if futures is None else futures[k].result())
+            except Exception as error:
+                raise SimulationError(f"case {k} of {len(cases)} failed: {type(error).__name__}: {error}") from error
+            if progress is not None:
+                progress(k + 1)
+    finally:
+        for future in futures or ():
+            future.cancel()
+    return results
+
 
 Progress = Callable[[float], None]
 

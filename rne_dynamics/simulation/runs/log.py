@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.base_trajectory import BaseRows
+from rne_dynamics.simulation.plant.base_motion import BaseRows
+from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.surroundings.surroundings import touch_forces
+from rne_dynamics.simulation.plant.surroundings import touch_forces
 
 #: Limits of one simulation: steps, and bytes of its log.
 MOST_STEPS, LARGEST_LOG = 1e8, 4e9

@@ -14,19 +14,21 @@ from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.flexible.remaining import flexible_forces_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import VISCOUS, PlantArrays
-from rne_dynamics.simulation.plant.base_course import BASE, base_at
-from rne_dynamics.simulation.plant.bending import (
-    DONE,
+from rne_dynamics.simulation.plant.arrays import (
+    BASE,
+    CONVERGED,
     HALVINGS,
     NO_INERTIA,
     NOT_CONVERGED,
+    VISCOUS,
     Flex,
+    PlantArrays,
+    base_at,
     flexible_mass_and_bias,
 )
 from rne_dynamics.simulation.stepping.motion import Piece, speed_friction
-from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.spatial.cholesky import SINGULAR
+from rne_dynamics.spatial.rows import copy_into
 
 _R3 = np.sqrt(3.0)
 # stage times c, and Butcher's coefficients [[1/4, A12], [A21, 1/4]]; those of the positions are its square
@@ -59,14 +61,14 @@ def gauss_legendre(
         for part in range(parts):
             begun = elapsed + part * (h / parts)
             flex.status[0] = _stages(plant, flex, piece, at, rate, begun, h / parts, z_new, zd_new)
-            if flex.status[0] != DONE:
+            if flex.status[0] != CONVERGED:
                 break
             copy_into(at, z_new)
             copy_into(rate, zd_new)
         if flex.status[0] != NOT_CONVERGED:
             break
         parts *= 2
-    return bool(flex.status[0] == DONE)
+    return bool(flex.status[0] == CONVERGED)
 
 
 @helper
@@ -124,7 +126,7 @@ def _stages(
             for k in range(nz):
                 z_new[k] = z[k] + h * (zd[k] + h * (_P1 * a1[k] + _P2 * a2[k]))
                 zd_new[k] = zd[k] + 0.5 * h * (a1[k] + a2[k])
-            return DONE
+            return CONVERGED
         if iteration > 1 and not change < before:
             return NOT_CONVERGED
         before = change

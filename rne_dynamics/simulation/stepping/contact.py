@@ -1,4 +1,13 @@
-"""Contact: which joints at rest stick, lean on a stop or start to slide; impacts at stops."""
+"""Contact of joints with friction and stops: which stick, lean on a stop or slide; impacts; the semi-implicit step.
+
+The linear complementarity problem with a box (`box_lcp`): find r with lo ≤ r ≤ hi and w = A r + b such that for every
+row either w = 0, or r = lo and w ≥ 0, or r = hi and w ≤ 0. With A = M⁻¹ this is Coulomb friction (hold within the box,
+or slide at its edge) and unilateral stops (an infinite edge). A is symmetric positive definite, so the solution exists
+and is unique.
+
+Source: J. J. Júdice and F. M. Pires, "A block principal pivoting algorithm for large-scale strictly monotone linear
+complementarity problems", Computers & Operations Research 21 (1994).
+"""
 
 from __future__ import annotations
 
@@ -7,11 +16,131 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, rare_kernel
+from rne_dynamics.dynamics.kinematics.configuration import integrate_configuration_kernel
+from rne_dynamics.model.friction import faded
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, PlantArrays
-from rne_dynamics.simulation.stepping.box_lcp import AT_LOW, HELD, box_lcp
+from rne_dynamics.simulation.plant.arrays import (
+    BACKWARD,
+    BASE,
+    FADING,
+    FORWARD,
+    LOWER,
+    STRIBECK,
+    UPPER,
+    VISCOUS,
+    PlantArrays,
+    base_at,
+)
 from rne_dynamics.simulation.stepping.motion import Piece, mass_and_bias, mass_scale, speed_friction
-from rne_dynamics.spatial.cholesky import inverse
+from rne_dynamics.spatial.cholesky import cholesky_solve, inverse
+from rne_dynamics.spatial.rows import copy_into
+
+#: Status of a row: w = 0, r at its lower edge, r at its upper edge.
+HELD, AT_LOW, AT_HIGH = 0, 1, 2
+
+# relative size below which a violation is round-off
+_TOLERANCE = 1e-12
+_PATIENCE = 8
+
+
+@rare_kernel
+def box_lcp(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status: NDArray[np.int64]) -> bool:
+    """Solve one problem into r, w, status, (n,); False where pivoting has no end by round-off: r by relaxation."""
+    n = b.shape[0]
+    for j in range(n):
+        status[j] = HELD
+    best, patience = n + 1, _PATIENCE
+    for _ in range(60 * (n + 1)):
+        _solve_held(A, b, lo, hi, r, w, status)
+        wrong, last = 0, -1
+        for j in range(n):
+            if _better(lo, hi, r, w, b, status, j) != status[j]:
+                wrong, last = wrong + 1, j
+        if wrong == 0:
+            return True
+        if wrong < best:
+            best, patience = wrong, _PATIENCE
+        elif patience > 0:
+            patience -= 1
+        # many at once while that helps; otherwise one by one, which always ends (Murty 1974)
+        for j in range(n):
+            if j == last or patience > 0:
+                status[j] = _better(lo, hi, r, w, b, status, j)
+    _relax(A, b, lo, hi, r, w, status)
+    return False
+
+
+@helper
+def _better(lo: Array, hi: Array, r: Array, w: Array, b: Array, status: NDArray[np.int64], j: int) -> int:
+    """The status row j should have, given r and w."""
+    if status[j] == HELD:
+        slack = _TOLERANCE * abs(r[j])
+        if r[j] < lo[j] - slack:
+            return AT_LOW
+        if r[j] > hi[j] + slack:
+            return AT_HIGH
+        return HELD
+    slack = _TOLERANCE * abs(b[j])
+    if (status[j] == AT_LOW and w[j] < -slack) or (status[j] == AT_HIGH and w[j] > slack):
+        return HELD
+    return int(status[j])
+
+
+@helper
+def _solve_held(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status: NDArray[np.int64]) -> None:
+    """r at its edges or such that w = 0, and then w, for a given status."""
+    n = b.shape[0]
+    held = 0
+    for j in range(n):
+        if status[j] == HELD:
+            held += 1
+        else:
+            r[j] = lo[j] if status[j] == AT_LOW else hi[j]
+    S, left, x = np.empty((held, held)), np.empty(held), np.empty(held)
+    row = 0
+    for j in range(n):
+        if status[j] != HELD:
+            continue
+        column, t = 0, -b[j]
+        for k in range(n):
+            if status[k] == HELD:
+                S[row, column] = A[j, k]
+                column += 1
+            else:
+                t -= A[j, k] * r[k]
+        left[row] = t
+        row += 1
+    cholesky_solve(S, left, x)
+    row = 0
+    for j in range(n):
+        if status[j] == HELD:
+            r[j] = x[row]
+            row += 1
+    _put_motion(A, b, r, w, status)
+
+
+@helper
+def _put_motion(A: Array, b: Array, r: Array, w: Array, status: NDArray[np.int64]) -> None:
+    """w = A r + b, zero of held rows."""
+    for j in range(b.shape[0]):
+        w[j] = 0.0 if status[j] == HELD else b[j]
+        for k in range(b.shape[0]):
+            w[j] += 0.0 if status[j] == HELD else A[j, k] * r[k]
+
+
+@rare_kernel
+def _relax(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status: NDArray[np.int64]) -> None:
+    """Projected Gauss–Seidel, which always converges for a positive definite A."""
+    n = b.shape[0]
+    for _ in range(1000):
+        for j in range(n):
+            t = b[j]
+            for k in range(n):
+                t += A[j, k] * r[k]
+            r[j] = min(max(r[j] - t / A[j, j], lo[j]), hi[j])
+    for j in range(n):
+        status[j] = AT_LOW if r[j] <= lo[j] else (AT_HIGH if r[j] >= hi[j] else HELD)
+    _put_motion(A, b, r, w, status)
 
 
 @rare_kernel
@@ -184,3 +313,88 @@ def impact(plant: PlantArrays, bias: Array, A: Array, q: Array, qd: Array, effor
     if hit:
         impulses(A, touching[:m], np.zeros(m), lo[:m], hi[:m], qd)
     return hit
+
+
+@rare_kernel
+def semi_implicit_step(
+    plant: PlantArrays, q: Array, qd: Array, effort: Array, dt: float, q_new: Array, qd_new: Array
+) -> bool:
+    """One step of first order from (q, qd) into (q_new, qd_new), other arrays; False: the motion is not determined."""
+    n, base = qd.shape[0], np.empty(BASE)
+    M, bias, A = np.empty((n, n)), np.empty(n), np.empty((n, n))
+    base_at(plant.base, 0.0, base)
+    if not apart(response, (plant, base, q, qd, dt, M, bias, A)):
+        return False
+    apart(implicit_velocities, (plant, M, bias, A, q, qd, effort, dt, qd_new))
+    if plant.loops is None and plant.flex is None:
+        step = np.empty(n)
+        for j in range(n):
+            step[j] = dt * qd_new[j]
+        integrate_configuration_kernel(plant.topology, q, step, q_new)
+    else:
+        for j in range(n):
+            q_new[j] = q[j] + dt * qd_new[j]
+    kept_within_stops(plant, q, q_new)
+    return True
+
+
+@rare_kernel
+def implicit_velocities(
+    plant: PlantArrays, M: Array, bias: Array, A: Array, q: Array, qd: Array, effort: Array, dt: float, qd_new: Array
+) -> None:
+    """The velocities after one step; the positions then move with them for `dt`.
+
+    Viscous friction is implicit, (M + dt D) q̇⁺ = M q̇ + dt (τ − bias), which is stable however stiff it is. So are
+    stiffness and damping of flexible links, (M + dt D + dt² K). Coulomb friction, with Stribeck's at the speed before,
+    and stops are impulses found together (Moreau's time stepping): at a stop no velocity leads out, and a joint that
+    would pass a stop within the step is slowed so that it arrives there at the step's end.
+
+    `M`, `bias`, `A`: as `response` gives them for `implicit` = dt.
+    """
+    n, joints, positions = qd.shape[0], plant.joints, plant.positions
+    momentum = np.empty(n)
+    for j in range(n):
+        momentum[j] = dt * (effort[j] - bias[j])
+        for k in range(n):
+            momentum[j] += M[j, k] * qd[k]
+    for j in range(n):
+        qd_new[j] = 0.0
+        for k in range(n):
+            qd_new[j] += A[j, k] * momentum[k]
+
+    chosen = np.empty(n, dtype=np.int64)
+    lo, hi, target = np.empty(n), np.empty(n), np.zeros(n)
+    m = 0
+    for j in range(n):
+        side = stop_side(plant, q, j)
+        if side != 0 or rubs(plant, j):
+            chosen[m] = j
+            less = faded(joints[j, STRIBECK], joints[j, FADING], qd[j])
+            lo[m] = -np.inf if side > 0 else -dt * (joints[j, FORWARD] - less)
+            hi[m] = np.inf if side == -1 or side == 2 else dt * (joints[j, BACKWARD] - less)
+            m += 1
+    before = qd_new.copy()
+    inside = np.zeros(n, dtype=np.bool_)
+    for attempt in range(n + 1):
+        if m > 0:
+            copy_into(qd_new, before)
+            impulses(A, chosen[:m], target[:m], lo[:m], hi[:m], qd_new)
+        if attempt == 0:
+            copy_into(before, qd_new)
+            m = 0
+        # stops ahead; slowing one joint may push another into its stop, so the set grows until nothing leads out
+        grown = False
+        for j in range(n):
+            iq = positions[j]
+            if iq < 0 or inside[j]:
+                continue
+            above, below = max((joints[j, UPPER] - q[iq]) / dt, 0.0), min((joints[j, LOWER] - q[iq]) / dt, 0.0)
+            if qd_new[j] > above:
+                chosen[m], target[m], lo[m], hi[m] = j, above, -np.inf, 0.0
+            elif qd_new[j] < below:
+                chosen[m], target[m], lo[m], hi[m] = j, below, 0.0, np.inf
+            else:
+                continue
+            m, inside[j], grown = m + 1, True, True
+        if not grown:
+            break

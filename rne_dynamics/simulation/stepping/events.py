@@ -7,8 +7,7 @@ import numpy as np
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, PlantArrays
-from rne_dynamics.simulation.plant.base_course import BASE, base_at
+from rne_dynamics.simulation.plant.arrays import BACKWARD, BASE, FORWARD, LOWER, UPPER, PlantArrays, base_at
 from rne_dynamics.simulation.stepping.collocation import gauss_legendre
 from rne_dynamics.simulation.stepping.contact import (
     held,
@@ -18,15 +17,16 @@ from rne_dynamics.simulation.stepping.contact import (
     rubs,
     states_of_joints,
 )
-from rne_dynamics.simulation.stepping.motion import Piece, piece_of
-from rne_dynamics.simulation.stepping.runge_kutta import runge_kutta
-from rne_dynamics.simulation.stepping.stiffness import (
+from rne_dynamics.simulation.stepping.motion import (
     FAST,
     SLOW,
+    Piece,
     inverse_needed,
+    piece_of,
+    runge_kutta,
     too_stiff,
 )
-from rne_dynamics.spatial.arrays import copy_into
+from rne_dynamics.spatial.rows import copy_into
 
 # an event is found when its time is known to this part of the step, or the joint is past it by no more than this
 _TIME_TOLERANCE = 1e-10

@@ -35,10 +35,8 @@ from rne_dynamics.simulation.plant.arrays import (
     OwnCode,
     PlantRows,
 )
-from rne_dynamics.simulation.stepping.motion import locked_forward
-from rne_dynamics.simulation.stepping.runge_kutta import AHEAD, WEIGHTS
-from rne_dynamics.simulation.stepping.stiffness import STIFF, viscous_rate
-from rne_dynamics.spatial.arrays import copy_into
+from rne_dynamics.simulation.stepping.motion import AHEAD, STIFF, WEIGHTS, locked_forward, viscous_rate
+from rne_dynamics.spatial.rows import copy_into
 from rne_dynamics.straight_line.status import REFUSED
 
 # rows of `Block.rows`: effort; Coulomb friction included in DRIVE, direction of sliding joints with Coulomb friction,

@@ -1,4 +1,4 @@
-"""Accelerations of a plant with some joints locked."""
+"""Accelerations of a plant with some joints locked, and the smooth step of fourth order."""
 
 from __future__ import annotations
 
@@ -18,13 +18,26 @@ from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_ker
 from rne_dynamics.model.friction import faded
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTOR, VELOCITY_INDEX
-from rne_dynamics.simulation.plant.arrays import FADING, LOCK, NO_CODE, STRIBECK, VISCOUS, ArmCode, PlantArrays
-from rne_dynamics.simulation.plant.bending import flexible_mass_and_bias
-from rne_dynamics.simulation.plant.configuration_rate import configuration_rate
-from rne_dynamics.simulation.plant.loops import assemble_ahead, closed_mass_and_bias
-from rne_dynamics.simulation.surroundings.contact_law import touch_loads
-from rne_dynamics.spatial.arrays import copy_into, matrix_times
-from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
+from rne_dynamics.simulation.plant.arrays import (
+    BASE,
+    FADING,
+    LOCK,
+    NO_CODE,
+    STRIBECK,
+    VISCOUS,
+    ArmCode,
+    PlantArrays,
+    assemble_ahead,
+    base_at,
+    closed_mass_and_bias,
+    configuration_rate,
+    flexible_mass_and_bias,
+    normalize_quaternions,
+    stiff_modes,
+)
+from rne_dynamics.simulation.plant.contact_law import touch_loads
+from rne_dynamics.spatial.cholesky import inverse, scaled_cholesky_solve
+from rne_dynamics.spatial.rows import copy_into, matrix_times
 from rne_dynamics.straight_line.status import REFUSED
 
 
@@ -186,3 +199,113 @@ def rates(plant: PlantArrays, q: Array, qd: Array, drive: Array, rate: Array, qd
     """Fill dq/dt (nq,) and q̈ (n,) with no joint locked and the base at the step's begin; False: not determined."""
     position_rate(plant, q, qd, rate)
     return accelerations(plant, plant.base, q, qd, drive, np.zeros(qd.shape[0], dtype=np.bool_), qdd)
+
+
+#: Decay rate of viscous friction, or frequency of a mode, times step above which an implicit step takes over (the
+#: limit of RK4 is 2.8).
+STIFF = 2.0
+#: Results of `too_stiff`.
+SLOW, FAST, NOT_DETERMINED = range(3)
+
+
+@helper
+def damped(joints: Array) -> bool:
+    """Whether any joint has viscous friction."""
+    any_damped = False
+    for j in range(joints.shape[0]):
+        any_damped = any_damped or joints[j, VISCOUS] > 0.0
+    return any_damped
+
+
+@helper
+def inverse_needed(plant: PlantArrays) -> bool:
+    """Whether `too_stiff` reads M⁻¹. Collocation steps any stiffness, and open arms have `viscous_rate`."""
+    if plant.loops is not None:
+        return plant.loops.damped or damped(plant.joints)
+    return plant.flex is not None and not plant.flex.collocation
+
+
+@helper
+def too_stiff(plant: PlantArrays, q: Array, A: Array, dt: float) -> int:
+    """Whether a mode or viscous decay is too FAST for a step of `dt`; A, M⁻¹ or J⁻¹, is read where `inverse_needed`."""
+    rate, loops = 0.0, plant.loops
+    if loops is None and plant.flex is None:
+        if damped(plant.joints):
+            arm = Arm(plant.topology, plant.parameters, plant.base, plant.wrenches)
+            rate = apart(viscous_rate, (arm, plant.code, plant.joints[:, VISCOUS], q))
+            if rate < 0.0:
+                return NOT_DETERMINED
+    elif inverse_needed(plant):
+        n = A.shape[0]
+        for j in range(n):
+            rate += plant.joints[j, VISCOUS] * A[j, j]
+            if loops is not None:
+                for k in range(n):
+                    rate += loops.damping[j, k] * A[k, j]
+        if plant.flex is not None:
+            return FAST if stiff_modes(plant.flex, A, rate, dt, STIFF) else SLOW
+    return FAST if rate * dt > STIFF else SLOW
+
+
+@kernel
+def viscous_rate(arm: Arm, code: ArmCode, viscous: Array, q: Array) -> float:
+    """Σ D_j (M⁻¹)_jj, which bounds the fastest decay by viscous friction, 1/s; −1 where a joint moves no inertia."""
+    n, rate = viscous.shape[0], 0.0
+    M, A, scale = np.empty((n, n)), np.empty((n, n)), np.empty(n)
+    open_mass_matrix(arm, code, q, M)
+    apart(inertia_scale_kernel, (arm.topology, arm.parameters, q, scale))
+    if not apart(inverse, (M, scale, A)):
+        return -1.0
+    for j in range(n):
+        rate += viscous[j] * A[j, j]
+    return rate
+
+
+#: Of each stage: its time, the way from the start to the next stage, and its weight, as parts of the step (the weights
+#: as sixths).
+TIMES, AHEAD, WEIGHTS = (0.0, 0.5, 0.5, 1.0), (0.5, 0.5, 1.0, 0.0), (1.0, 2.0, 2.0, 1.0)
+
+
+@helper
+def add_stage(stage: int, h: float, start: Array, rate: Array, there: Array, total: Array) -> None:
+    """Move `there` to the next stage of a step of length `h` from `start`; add the weighted rate to `total`."""
+    ahead, weight = AHEAD[stage] * h, WEIGHTS[stage]
+    for k in range(start.shape[0]):
+        total[k] += weight * rate[k]
+        there[k] = start[k] + ahead * rate[k]
+
+
+@helper
+def end_of_step(h: float, start: Array, total: Array, end: Array) -> None:
+    """Fill `end` from the weighted rates of all stages."""
+    for k in range(start.shape[0]):
+        end[k] = start[k] + h / 6.0 * total[k]
+
+
+@helper
+def first_stage(start: Array, there: Array, total: Array) -> None:
+    """Put the first stage at `start` and `total` to zero."""
+    for k in range(start.shape[0]):
+        there[k], total[k] = start[k], 0.0
+
+
+@kernel
+def runge_kutta(plant: PlantArrays, piece: Piece, elapsed: float, h: float, q_new: Array, qd_new: Array) -> bool:
+    """A step of length `h` that begins `elapsed` seconds after the one `plant.base` is for; False: not determined."""
+    q, q_sum, rate = np.empty(q_new.shape[0]), np.empty(q_new.shape[0]), np.empty(q_new.shape[0])
+    qd, qd_sum, qdd = np.empty(qd_new.shape[0]), np.empty(qd_new.shape[0]), np.empty(qd_new.shape[0])
+    base = np.empty(BASE)
+    first_stage(piece.q, q, q_sum)
+    first_stage(piece.qd, qd, qd_sum)
+    for stage in range(4):
+        base_at(plant.base, elapsed + TIMES[stage] * h, base)
+        if not accelerations(plant, base, q, qd, piece.drive, piece.locked, qdd):
+            return False
+        position_rate(plant, q, qd, rate)
+        add_stage(stage, h, piece.q, rate, q, q_sum)
+        add_stage(stage, h, piece.qd, qdd, qd, qd_sum)
+    end_of_step(h, piece.q, q_sum, q_new)
+    end_of_step(h, piece.qd, qd_sum, qd_new)
+    if plant.loops is None and plant.flex is None:
+        normalize_quaternions(plant.topology, q_new)
+    return True

@@ -5,7 +5,7 @@ everywhere: through singular postures, with idle freedoms, with more or fewer mo
 
 A smooth step is the classical one of fourth order; positions and velocities at its end are projected onto the loops by
 the least change in the metric of the mass matrix. A step in which a joint comes to rest, rests, or meets a stop is one
-of Moreau's (`implicit.py`), of first order.
+of Moreau's (`implicit_velocities`), of first order.
 """
 
 from __future__ import annotations
@@ -34,16 +34,30 @@ from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.errors import SimulationError, no_inertia
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, NO_CODE, UPPER, VISCOUS, PlantArrays
-from rne_dynamics.simulation.plant.base_course import BASE, base_at
-from rne_dynamics.simulation.plant.closed_coordinates import LEAVE
+from rne_dynamics.simulation.plant.arrays import (
+    BACKWARD,
+    BASE,
+    FORWARD,
+    LOWER,
+    NO_CODE,
+    UPPER,
+    VISCOUS,
+    PlantArrays,
+    base_at,
+)
+from rne_dynamics.simulation.plant.coordinates import LEAVE, State
 from rne_dynamics.simulation.plant.plant import ArmPlant, free_joints
-from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.stepping.contact import held, kept_within_stops, rubs
-from rne_dynamics.simulation.stepping.implicit import implicit_velocities
-from rne_dynamics.simulation.stepping.motion import put_loads, speed_friction
-from rne_dynamics.simulation.stepping.runge_kutta import TIMES, add_stage, end_of_step, first_stage
-from rne_dynamics.simulation.stepping.stiffness import STIFF, damped
+from rne_dynamics.simulation.stepping.contact import held, implicit_velocities, kept_within_stops, rubs
+from rne_dynamics.simulation.stepping.motion import (
+    STIFF,
+    TIMES,
+    add_stage,
+    damped,
+    end_of_step,
+    first_stage,
+    put_loads,
+    speed_friction,
+)
 
 #: The last pivot below which the stages of a step are projected onto the loops before they are evaluated: near a
 #: posture where branches cross, a small closure error turns the tangent.

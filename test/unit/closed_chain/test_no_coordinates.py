@@ -30,16 +30,16 @@ from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse
 from rne_dynamics.closed_chain.mobility import mobility
 from rne_dynamics.closed_chain.motor_inertia import motor_inertia
 from rne_dynamics.closed_chain.tree_dynamics import tree_forward_dynamics
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import AssemblyError, ModelError, SingularPostureError
 from rne_dynamics.model.assembly import assemble as assemble_tree
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import TreeLink
+from rne_dynamics.simulation.plant.coordinates import checked_state
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.start import checked_state
 from rne_dynamics.simulation.runs.free_motion import free_motion
 from rne_dynamics.simulation.runs.simulator import Simulator
 from rne_dynamics.simulation.stepping.stepping import step

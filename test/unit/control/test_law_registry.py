@@ -12,10 +12,9 @@ from support.own_law import write_law
 
 import rne_dynamics as rne
 from rne_dynamics.cli.main import main
-from rne_dynamics.control.control_law import LawTolerances, MotionDemand, rate_warnings
-from rne_dynamics.control.kernel_law import KernelLaw
+from rne_dynamics.control.control_law import LawTolerances, MotionDemand, Reference, rate_warnings
 from rne_dynamics.control.laws import find_law, law_names
-from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.tracking_law import KernelLaw
 from rne_dynamics.errors import ControlError
 
 ROBOT = rne.load_urdf("puma560")

@@ -10,11 +10,11 @@ from support.arms import MASS, chain, floating_arm, gripper, slider
 from support.kinds import kinds_of
 
 from rne_dynamics.compiling.jit import COMPILED
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.laws.computed_torque import ComputedTorque, computed_torque_kernel
 from rne_dynamics.control.laws.pd_gravity import PdGravity
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.control.trajectory import Hold
 from rne_dynamics.description.share import shipped_robots
@@ -28,10 +28,10 @@ from rne_dynamics.errors import ControlError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.tree import Friction
+from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.rollouts.rollout import simulate
-from rne_dynamics.simulation.stepping.adaptive import integrate
+from rne_dynamics.simulation.stepping.stepping import integrate
 
 
 def random_state(robot, seed=0):

@@ -8,12 +8,12 @@ from support.supervised import settings
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble, assembled
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.laws.pd_gravity import PdGravity
 from rne_dynamics.control.model_terms import closed_law_kernel
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.torques import Torques
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.control.trajectory import Quintic

@@ -15,14 +15,14 @@ from support.supervised import Rig, settings
 import rne_dynamics as rne
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import VISCOUS, ComputedTorque
-from rne_dynamics.control.prediction import Predictor
+from rne_dynamics.control.supervision.answer import Predictor
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.thresholds import LONGEST_DELAY
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.errors import ControlError
+from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.stepping.stepping import step
 
 pytest.importorskip("mujoco", reason="MuJoCo is the oracle: pip install '.[test]'")

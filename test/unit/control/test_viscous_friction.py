@@ -12,11 +12,11 @@ from support.supervised import Rig, settings
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble as assemble_loops
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.gains import Gains, advised_bandwidth
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.laws.pd_gravity import PdGravity
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.supervision.torques import Torques
 from rne_dynamics.control.tracking_law import FrictionCompensation

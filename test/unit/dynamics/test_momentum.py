@@ -21,9 +21,9 @@ from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
+from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.stepping.adaptive import integrate
+from rne_dynamics.simulation.stepping.stepping import integrate
 
 MODELS = (
     ("puma560", "fixed"),

@@ -28,7 +28,7 @@ from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink, rotation_about
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.runs.maximal import simulate_maximal
+from rne_dynamics.simulation.runs.free_motion import simulate_maximal
 from rne_dynamics.simulation.runs.simulator import Simulator
 
 BODY = Inertia(1.0, np.array([0.1, 0.2, 0.3]), np.diag([0.02, 0.03, 0.04]))

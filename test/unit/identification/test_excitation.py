@@ -12,11 +12,11 @@ from support.supervised import Rig, settings
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.motion.acceptance import CurrentMotion, Points, Rules, accept_table
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
 from rne_dynamics.control.motion.motion import Motion
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import ArgumentError, ModelError

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from rne_dynamics.simulation.stepping.box_lcp import _relax, box_lcp
+from rne_dynamics.simulation.stepping.contact import _relax, box_lcp
 
 
 def solve(A, b, lo, hi, solver=box_lcp):

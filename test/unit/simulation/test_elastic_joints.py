@@ -12,7 +12,7 @@ from support.arms import chain
 import rne_dynamics as rne
 from rne_dynamics.errors import ArgumentError, SimulationError
 from rne_dynamics.model.tree import Friction, Limits
-from rne_dynamics.simulation.mismatch.elastic import SMOOTH
+from rne_dynamics.simulation.mismatch.different_arm import SMOOTH
 
 ROTOR, STIFFNESS = 0.6, 800.0
 ARM = chain(2, rotor=ROTOR)

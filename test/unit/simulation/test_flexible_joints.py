@@ -17,9 +17,8 @@ from rne_dynamics.flexible.static import quasi_static, static_deflection
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.tree import Friction, Limits, Payload
+from rne_dynamics.simulation.plant.coordinates import State, checked_state, coordinates_of
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.start import checked_state, coordinates_of
-from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.rollouts.rollout import simulate
 from rne_dynamics.simulation.runs.simulator import Simulator
 from rne_dynamics.simulation.stepping.stepping import step, step_methods

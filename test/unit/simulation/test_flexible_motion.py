@@ -14,12 +14,10 @@ from rne_dynamics.flexible.static import damping_matrix, elastic_matrix, static_
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.tree import Friction
+from rne_dynamics.simulation.plant.coordinates import State, checked_state
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.start import checked_state
-from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.runs.free_motion import free_motion
-from rne_dynamics.simulation.stepping.adaptive import integrate
-from rne_dynamics.simulation.stepping.stepping import step
+from rne_dynamics.simulation.stepping.stepping import integrate, step
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.tree import Friction
+from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.stepping.stepping import step
 
 BOTH = pytest.mark.parametrize("method", ["rk4", "semi_implicit"])

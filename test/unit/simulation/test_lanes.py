@@ -20,10 +20,9 @@ from rne_dynamics.model.tree import Friction, Limits
 from rne_dynamics.simulation.plant.arrays import LOCK, NO_CODE
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.closed_loop import WIDTH
-from rne_dynamics.simulation.rollouts.many import Outcome
-from rne_dynamics.simulation.rollouts.packed_loop import own_code_of, packed_loop
+from rne_dynamics.simulation.rollouts.many import Outcome, own_code_of, packed_loop
 from rne_dynamics.simulation.rollouts.rollout import Rollout
-from rne_dynamics.simulation.stepping.stiffness import viscous_rate
+from rne_dynamics.simulation.stepping.motion import viscous_rate
 
 pytestmark = pytest.mark.skipif(processor() is None, reason="no machine code here")
 

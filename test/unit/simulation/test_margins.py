@@ -9,7 +9,7 @@ from support.arms import chain
 import rne_dynamics as rne
 from rne_dynamics.control.gains import critical_delays
 from rne_dynamics.model.assembly import assemble
-from rne_dynamics.simulation.mismatch.margins import stability_margins
+from rne_dynamics.simulation.mismatch.comparison import stability_margins
 
 ARM = chain(2, rotor=0.5)
 AT, T = np.array([0.4, -0.7]), 1e-3

@@ -11,8 +11,8 @@ import rne_dynamics as rne
 from rne_dynamics.dynamics.free_bodies.projection import consistent
 from rne_dynamics.dynamics.free_bodies.state import body_states, constraint_errors
 from rne_dynamics.errors import ArgumentError, SimulationError
-from rne_dynamics.simulation.plant.configuration_rate import configuration_rate, normalize_quaternions
-from rne_dynamics.simulation.runs.maximal import simulate_maximal
+from rne_dynamics.simulation.plant.arrays import configuration_rate, normalize_quaternions
+from rne_dynamics.simulation.runs.free_motion import simulate_maximal
 
 
 def reduced_motion(model: rne.RobotModel, q, qd, seconds: float, dt: float, effort=0.0, wrenches=None):

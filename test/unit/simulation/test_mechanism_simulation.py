@@ -12,9 +12,8 @@ from rne_dynamics.closed_chain.assembly import assemble, assembled
 from rne_dynamics.closed_chain.coordinates import motion_map, tree_velocity
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import Friction, Limits
+from rne_dynamics.simulation.plant.coordinates import State, checked_state
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.start import checked_state
-from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.runs.free_motion import free_motion
 from rne_dynamics.simulation.runs.simulator import Simulator
 from rne_dynamics.simulation.stepping.stepping import step

@@ -12,11 +12,11 @@ from support.moving_bases import Lift, Swell, Turntable, quaternion
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.tree_dynamics import tree_terms
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.laws.pd_gravity import PdGravity
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.trajectory import Hold, Quintic
 from rne_dynamics.description.share import share_file
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
@@ -24,15 +24,13 @@ from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
+from rne_dynamics.simulation.plant.base_motion import check_base_trajectory
+from rne_dynamics.simulation.plant.coordinates import State, checked_state
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.start import checked_state
-from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.rollouts.rollout import Rollout, simulate
 from rne_dynamics.simulation.runs.free_motion import free_motion
 from rne_dynamics.simulation.runs.simulator import Simulator
-from rne_dynamics.simulation.stepping.adaptive import integrate
-from rne_dynamics.simulation.stepping.stepping import step
+from rne_dynamics.simulation.stepping.stepping import integrate, step
 
 SWELL = Swell()
 PUMA = rne.load_urdf("puma560")

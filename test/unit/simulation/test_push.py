@@ -21,10 +21,10 @@ from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.parameters.controller import joint_limits
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.runs.floating_motion import FloatingMotion
 from rne_dynamics.simulation.runs.push import (
     FORCES,
     VELOCITY,
+    FloatingMotion,
     Push,
     gentle_push,
     load,

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from support.arms import chain, gripper
 
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.laws.pd_gravity import PdGravity
 from rne_dynamics.control.motion.path import Path
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.control.trajectory import Hold, Quintic, SampledTrajectory, references
 from rne_dynamics.description.share import shipped_robots
@@ -20,8 +20,8 @@ from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ControlError, SimulationError, SingularInertiaError
 from rne_dynamics.model.tree import Friction, Limits
+from rne_dynamics.simulation.plant.coordinates import checked_state
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.start import checked_state
 from rne_dynamics.simulation.rollouts.rollout import Rollout, simulate
 
 

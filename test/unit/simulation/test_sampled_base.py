@@ -8,9 +8,7 @@ from scipy.interpolate import CubicSpline, make_smoothing_spline
 from support.moving_bases import Swell, quaternion
 
 from rne_dynamics.errors import SimulationError
-from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
-from rne_dynamics.simulation.plant.sampled_base import SampledBase
-from rne_dynamics.simulation.plant.smoothing_spline import smoothing_spline
+from rne_dynamics.simulation.plant.base_motion import SampledBase, check_base_trajectory, smoothing_spline
 
 SWELL = Swell()
 TIMES = np.arange(0.0, 20.0, 0.05)

@@ -8,8 +8,7 @@ import pytest
 import rne_dynamics as rne
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.runs.servo_drives import ServoDrives
-from rne_dynamics.simulation.runs.simulator import Simulator
+from rne_dynamics.simulation.runs.simulator import ServoDrives, Simulator
 
 ROBOT = rne.load_urdf("puma560")
 N, DT = ROBOT.n, 1e-3

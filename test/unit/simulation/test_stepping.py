@@ -15,12 +15,11 @@ from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.tree import Friction, Limits
+from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.runs.free_motion import free_motion
-from rne_dynamics.simulation.stepping.adaptive import integrate
 from rne_dynamics.simulation.stepping.events import step_with_events
-from rne_dynamics.simulation.stepping.stepping import step
+from rne_dynamics.simulation.stepping.stepping import integrate, step
 
 NOTHING = {"friction": False, "stops": False}
 

@@ -15,8 +15,8 @@ from rne_dynamics.dynamics.kinematics.random_configuration import random_configu
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.tree import Friction, Limits
 from rne_dynamics.simulation.plant.arrays import NO_WRENCH
+from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.stepping.events import step_with_events
 from rne_dynamics.simulation.stepping.stepping import step
 

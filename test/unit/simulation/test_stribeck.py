@@ -20,8 +20,8 @@ from rne_dynamics.errors import ModelError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.tree import Friction
 from rne_dynamics.simulation.plant.arrays import NO_WRENCH
+from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.rollouts.rollout import Rollout
 from rne_dynamics.simulation.stepping.stepping import step, unchecked_step
 from rne_dynamics.simulation.stepping.tree_step import tree_step

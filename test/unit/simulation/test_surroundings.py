@@ -15,7 +15,7 @@ from rne_dynamics.errors import ArgumentError, ModelError, SimulationError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, TreeJoint, TreeLink
-from rne_dynamics.simulation.surroundings.surroundings import SpringyBody, Surroundings, TouchingPoint
+from rne_dynamics.simulation.plant.surroundings import SpringyBody, Surroundings, TouchingPoint
 
 STIFF = 1e4
 CART, LIFT = slider(), slider(axis=(0.0, 0.0, 1.0))

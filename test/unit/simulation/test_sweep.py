@@ -15,8 +15,7 @@ from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.rollouts.rollout import Rollout
-from rne_dynamics.simulation.rollouts.sweep import sweep
+from rne_dynamics.simulation.rollouts.rollout import Rollout, sweep
 
 ROOT = Path(__file__).resolve().parents[3]
 

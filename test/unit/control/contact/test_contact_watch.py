@@ -7,7 +7,7 @@ import pytest
 from support.pushed import Outcome, watched
 
 import rne_dynamics as rne
-from rne_dynamics.control.contact.contact_watch import ContactSettings, ContactWatch
+from rne_dynamics.control.contact_watch import ContactSettings, ContactWatch
 from rne_dynamics.errors import ControlError
 
 ARMS = ("panda", "ur10")

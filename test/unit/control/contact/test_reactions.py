@@ -12,7 +12,7 @@ from support.pushed import described
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
-from rne_dynamics.control.contact.contact_watch import ContactSettings
+from rne_dynamics.control.contact_watch import ContactSettings
 from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.supervision.motion_queue import Ending

@@ -12,11 +12,11 @@ from support.gated import HOLD, RAMP, RATE, GateRig, gate_settings, holding
 
 import rne_dynamics as rne
 from rne_dynamics.control.felt_inertia import of_mass_matrix, stable_damping
-from rne_dynamics.control.gate.settings import CommandProblem, GateMode, GateSettings
+from rne_dynamics.control.gate_parts import CommandProblem, GateMode, GateSettings
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_limits import StateLimits
-from rne_dynamics.control.supervision.stop_plan import StopPlan
+from rne_dynamics.control.supervision.states import StopPlan
 from rne_dynamics.control.thresholds import CALM
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.robot import RobotModel

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from rne_dynamics.control.control_law import TorqueTerms
 from rne_dynamics.control.guards.effort_limiter import EFFORT, EffortLimiter, Limited
 from rne_dynamics.control.guards.effort_limits import EffortLimits
-from rne_dynamics.control.reference import TorqueTerms
 from rne_dynamics.control.supervision.output import clamp_report
 
 Q = np.array([0.0, 1.95, -2.1])

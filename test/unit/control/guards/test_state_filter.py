@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.guards.state_filter import StateFilter
 from rne_dynamics.control.guards.state_limits import StateLimits
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import ControlError, StateError, StateProblem
 
 JOINTS = ("a", "b")

@@ -22,6 +22,7 @@ from support.hostile_trajectories import (
     split,
 )
 
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.motion.acceptance import (
     LONGEST_TRAJECTORY,
     MOST_POINTS,
@@ -35,7 +36,6 @@ from rne_dynamics.control.motion.acceptance import (
 )
 from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.motion.motion import Motion
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import TrajectoryError
 
 ROW = [0.1, 0.2, 0.3]

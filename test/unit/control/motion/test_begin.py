@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from support.hostile_trajectories import JOINTS, LIMITS, STAMP, N, plain_points, plain_time, sane
 
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules, accept_points
 from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
 from rne_dynamics.control.motion.motion import Motion, warm_up
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.errors import TrajectoryError
 

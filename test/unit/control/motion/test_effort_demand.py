@@ -11,6 +11,7 @@ from support.mechanisms import four_bar
 from support.supervised import Rig, accepted, settings
 
 import rne_dynamics as rne
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
@@ -18,7 +19,6 @@ from rne_dynamics.control.motion.acceptance import Accepted, Points
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.motion.takeover import takeover
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.answer import OVERSPEED
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import Mode

@@ -11,7 +11,7 @@ from support.supervised import accepted, settings
 import rne_dynamics as rne
 from rne_dynamics.cli.main import main
 from rne_dynamics.control.motion.acceptance import Points
-from rne_dynamics.control.motion.fastest import FastestMotion
+from rne_dynamics.control.motion.retiming import FastestMotion
 from rne_dynamics.errors import ModelError, TrajectoryError
 from rne_dynamics.recording.yaml_files import write_trajectory
 

@@ -12,11 +12,11 @@ from support.supervised import settings
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Points, Rules, accept_table
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limited_path import limited_path
 from rne_dynamics.control.motion.limits import POSITION_ALLOWANCE, MotionLimits
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.inertia import Array

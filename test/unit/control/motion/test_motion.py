@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.motion.motion import Motion, warm_up
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.errors import ControlError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.motion.motion import SIXTEENTHS, rest
-from rne_dynamics.control.reference import Reference
 
 FREE = np.full(4, np.inf)
 

@@ -11,8 +11,8 @@ from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.control.model_terms import holding_terms
-from rne_dynamics.control.startup.load_check import FIRST_EFFORT, LEAST_STATES, MOST_STARTS, LoadCheck
-from rne_dynamics.control.startup.payload_estimate import effort_units, end_bodies, gravity_load, outermost_link
+from rne_dynamics.control.supervision.load_check import FIRST_EFFORT, LEAST_STATES, MOST_STARTS, LoadCheck
+from rne_dynamics.control.supervision.payload_estimate import effort_units, end_bodies, gravity_load, outermost_link
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
 from rne_dynamics.errors import ControlError

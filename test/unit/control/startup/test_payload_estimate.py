@@ -11,8 +11,8 @@ import pytest
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.control.startup.load_check import LoadCheck
-from rne_dynamics.control.startup.payload_estimate import (
+from rne_dynamics.control.supervision.load_check import LoadCheck
+from rne_dynamics.control.supervision.payload_estimate import (
     BLOCKS,
     PayloadTest,
     end_bodies,

@@ -11,10 +11,10 @@ from support.supervised import settings
 
 import rne_dynamics as rne
 from rne_dynamics.compiling.jit import COMPILED
+from rne_dynamics.control.control_law import Reference, named_terms
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.model_terms import OwnTerms
-from rne_dynamics.control.reference import Reference, named_terms
 from rne_dynamics.control.supervision.answer import OVERSPEED
 from rne_dynamics.control.supervision.output import Counters, Output
 from rne_dynamics.control.supervision.torques import Torques

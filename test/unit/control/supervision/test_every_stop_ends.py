@@ -13,8 +13,7 @@ from support.supervised import Rig, settings
 
 import rne_dynamics as rne
 from rne_dynamics.c_export.export import end_links
-from rne_dynamics.control.supervision.states import Mode
-from rne_dynamics.control.supervision.stop_plan import StopPlan
+from rne_dynamics.control.supervision.states import Mode, StopPlan
 
 PUMA = rne.load_urdf("puma560")
 PLANAR = rne.load_urdf("planar2")

@@ -10,7 +10,7 @@ from support.supervised import Rig, settings
 
 import rne_dynamics as rne
 from rne_dynamics.control.laws import find_law
-from rne_dynamics.control.supervision.law_change import LawChange
+from rne_dynamics.control.supervision.fading import LawChange
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.states import HOLDING, STOPPING, TRACKING
 

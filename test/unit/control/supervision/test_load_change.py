@@ -10,11 +10,11 @@ import pytest
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
+from rne_dynamics.control.control_law import TorqueTerms
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.laws import find_law
 from rne_dynamics.control.motion.limits import Tolerances
-from rne_dynamics.control.reference import TorqueTerms
-from rne_dynamics.control.supervision.load_change import LOAD_TIME, LoadChange, other_load
+from rne_dynamics.control.supervision.fading import LOAD_TIME, LoadChange, other_load
 from rne_dynamics.control.supervision.states import FLOATING, HOLDING
 from rne_dynamics.simulation.plant.plant import ArmPlant
 

@@ -12,11 +12,10 @@ from support.supervised import Rig, settings
 import rne_dynamics as rne
 from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.supervision.settings import StartCheck
-from rne_dynamics.control.supervision.states import Mode
-from rne_dynamics.control.supervision.stop_plan import StopPlan
+from rne_dynamics.control.supervision.states import Mode, StopPlan
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.tree import Friction
-from rne_dynamics.simulation.plant.base_trajectory import BaseTrajectory
+from rne_dynamics.simulation.plant.base_motion import BaseTrajectory
 
 PUMA = rne.load_urdf("puma560")
 #: without friction, which hides what gravity does

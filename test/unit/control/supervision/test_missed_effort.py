@@ -9,8 +9,8 @@ import pytest
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
+from rne_dynamics.control.control_law import TorqueTerms
 from rne_dynamics.control.laws import find_law
-from rne_dynamics.control.reference import TorqueTerms
 from rne_dynamics.control.supervision.torques import BELIEVED, FIT_PERIOD, FITTED, MissedEffort
 
 LIMIT = np.array([100.0, 20.0])

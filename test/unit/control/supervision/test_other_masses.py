@@ -19,8 +19,8 @@ from rne_dynamics.closed_chain.assembly import assembled
 from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.motion.acceptance import CurrentMotion, Points, Rules, accept_table
 from rne_dynamics.control.motion.effort_demand import EffortDemand
+from rne_dynamics.control.motion.limited_path import leading_path
 from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
-from rne_dynamics.control.motion.loop_path import leading_path
 from rne_dynamics.control.supervision.states import DRIVING
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.errors import TrajectoryError

@@ -12,9 +12,9 @@ from support.supervised import Rig, settings
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.control.felt_inertia import fastest_decay, joint_inertia
-from rne_dynamics.control.gate.parts import GateHold
+from rne_dynamics.control.gate_parts import GateHold
+from rne_dynamics.control.motion.limited_path import leading_joints, leading_path
 from rne_dynamics.control.motion.limits import Tolerances
-from rne_dynamics.control.motion.loop_path import leading_joints, leading_path
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.supervision.settings import StartCheck
 from rne_dynamics.control.supervision.states import Mode

@@ -9,7 +9,7 @@ import pytest
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
-from rne_dynamics.control.supervision.runaway import CUT, FAST
+from rne_dynamics.control.supervision.output import CUT, FAST
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.thresholds import OVERSPEED
 

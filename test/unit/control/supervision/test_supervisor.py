@@ -13,8 +13,7 @@ from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.settings import StartCheck
-from rne_dynamics.control.supervision.states import Mode
-from rne_dynamics.control.supervision.stop_plan import StopPlan
+from rne_dynamics.control.supervision.states import Mode, StopPlan
 from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.assembly import with_payload

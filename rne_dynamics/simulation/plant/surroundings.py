@@ -1,11 +1,11 @@
-"""Springy bodies around an arm, and the points of its links that touch them."""
+"""Springy bodies around an arm, the points of its links that touch them, and a script of what happens."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ArgumentError, SimulationError, unknown
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.surroundings.contact_law import (
+from rne_dynamics.simulation.mismatch.mismatch import Mismatch, three_numbers
+from rne_dynamics.simulation.plant.contact_law import (
     APART,
     BOX,
     CHANGING,
@@ -24,7 +25,6 @@ from rne_dynamics.simulation.surroundings.contact_law import (
     ease_of_motion,
     touch_loads,
 )
-from rne_dynamics.simulation.three_numbers import three_numbers
 
 KINDS = {"plane": PLANE, "sphere": SPHERE, "box": BOX}
 #: Fields by kind besides those of all kinds.
@@ -226,3 +226,35 @@ def _number(what: str, name: str, value: Any, *, zero: bool) -> None:
     if not given or value < 0.0 or (value == 0.0 and not zero):
         allowed = "a finite number, not negative" if zero else "a finite number above 0"
         raise ArgumentError(f"{what} has the {name} {value!r}; it must be {allowed}")
+
+
+_KEYS = ("bodies", "touching", "script")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What an arm meets, or None, and what happens: a mismatch with nothing but a script, or None."""
+
+    surroundings: Surroundings | None = None
+    script: Mismatch | None = None
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Scene:
+        """Of the values of a YAML file: bodies and touching (`Surroundings.of`), script (`Mismatch`).
+
+        Raises ArgumentError: names the field, its value and what is allowed.
+        """
+        for name in values:
+            if name not in _KEYS:
+                raise ArgumentError(unknown("key", name, _KEYS, "a scene"))
+        if "touching" in values and "bodies" not in values:
+            raise ArgumentError("scene: touching is given without bodies; give some, or leave it out")
+        around = Surroundings.of(values["bodies"], values.get("touching", ())) if "bodies" in values else None
+        return cls(around, Mismatch(script=values["script"]) if "script" in values else None)
+
+    def mismatch(self, other: Mismatch | None) -> Mismatch | None:
+        """Another mismatch with this script in addition; None without either."""
+        if self.script is None or other is None:
+            return other or self.script
+        events = sorted((*other.script, *self.script.script), key=lambda event: event[0])
+        return replace(other, script=tuple(events))

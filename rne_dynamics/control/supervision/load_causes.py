@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.control.startup.payload_estimate import FARTHEST_MASS, GravityLoad, PayloadEstimate
+from rne_dynamics.control.supervision.payload_estimate import FARTHEST_MASS, GravityLoad, PayloadEstimate
 from rne_dynamics.model.inertia import Array
 
 #: A measured ratio this close (as a fraction) to a round one is taken for it.

@@ -16,10 +16,9 @@ from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.kinematics.world_motion import motions_in_world
 from rne_dynamics.model.friction import smooth_sign
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.arrays import copy_into, matrix_times, product
-from rne_dynamics.spatial.columns import columns
+from rne_dynamics.model.layout import columns
 from rne_dynamics.spatial.pairs import add_pair, motion_at
-from rne_dynamics.spatial.rows import matrix_at, put, vector_at
+from rne_dynamics.spatial.rows import copy_into, matrix_at, matrix_times, product, put, vector_at
 from rne_dynamics.spatial.vector import Vector, add, column, cross, dot, rotate, rotate_back, scale, subtract
 
 # columns of a springy body: kind, its point, its turn R_WB, its size; k, c, μ, and the slip speed

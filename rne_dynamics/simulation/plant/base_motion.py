@@ -1,6 +1,8 @@
-"""A base trajectory through recorded poses: smoothing splines, twice differentiable.
+"""Prescribed motion of the base over time (document 000, section 2.1.2): any, and one through sampled poses.
 
-Position and quaternion are splines of time, component by component; the quaternion's is divided by its length.
+Of sampled poses position and quaternion are splines of time, component by component; the quaternion's is divided by its
+length. Smoothing: P. J. Green, B. W. Silverman, Nonparametric Regression and Generalized Linear Models (1994), section
+2.3 (Reinsch's algorithm).
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,7 +21,145 @@ from rne_dynamics.errors import SimulationError
 from rne_dynamics.input_file import MOST_ARRAYS, check_regular, limited_lines, read_arrays
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt
-from rne_dynamics.simulation.plant.smoothing_spline import at_time, from_rest, smoothing_spline, to_rest
+
+#: Step of the differences by which a trajectory is checked, s, and at how many times.
+_STEP, _TIMES = 1e-4, 25
+#: Allowed deviation, as a part of the largest rate, or of 1 SI unit where that is more.
+_TOLERANCE = 1e-3
+
+
+class BaseTrajectory(Protocol):
+    """Position and motion of the base over time. Any object with these two methods is one."""
+
+    def position(self, t: float) -> Array:
+        """The root link's origin in the world, m; shape (3,)."""
+
+    def motion(self, t: float) -> BaseMotion:
+        """Orientation, velocities and accelerations; vectors in the root link's axes."""
+
+
+class BaseRows(NamedTuple):
+    """A moving base at the times of a log: shapes (rows, 3), (rows, 3, 3), (rows, 6)."""
+
+    position: Array
+    rotation: Array
+    velocity: Array
+
+    @staticmethod
+    def of(trajectory: BaseTrajectory, time: Array) -> BaseRows:
+        """A trajectory at some times, (rows,)."""
+        motions = [trajectory.motion(t) for t in time.tolist()]
+        return BaseRows(
+            np.array([trajectory.position(t) for t in time.tolist()]),
+            np.array([motion.rotation for motion in motions]),
+            np.array([[*np.asarray(m.linear_velocity), *np.asarray(m.angular_velocity)] for m in motions]),
+        )
+
+
+def check_base_trajectory(trajectory: BaseTrajectory, begin: float, end: float) -> None:
+    """Compare velocities and accelerations with differences of positions and orientations; `SimulationError`.
+
+    The common mistakes are vectors along the world's axes instead of the base's, and degrees.
+    """
+    h = _STEP
+    times = np.linspace(begin, end, _TIMES + 2)[1:-1]
+    rows = [[_at(trajectory, float(t) + step) for step in (-h, 0.0, h)] for t in times]
+    before, now, after = ({name: np.array([row[k][name] for row in rows]) for name in rows[0][k]} for k in range(3))
+
+    def rate(name: str) -> Array:
+        return np.asarray((after[name] - before[name]) / (2.0 * h))
+
+    R = now["rotation"]
+    turning = np.swapaxes(R, 1, 2) @ rate("rotation")
+    w = np.stack([turning[:, 2, 1], turning[:, 0, 2], turning[:, 1, 0]], axis=1)
+    v = now["linear_velocity"]
+    expected = {
+        "linear_velocity": np.einsum("tji,tj->ti", R, rate("position")),
+        "angular_velocity": w,
+        "linear_acceleration": rate("linear_velocity") + np.cross(w, v),
+        "angular_acceleration": rate("angular_velocity"),
+    }
+    for name, differences in expected.items():
+        off = np.abs(now[name] - differences).max(axis=1)
+        k = int(np.argmax(off))
+        if not off[k] <= _TOLERANCE * max(1.0, float(np.abs(differences).max())):
+            raise SimulationError(
+                f"base motion: {name} is {now[name][k].tolist()} at t = {times[k]:.4g} s, but position, orientation "
+                f"and their rates change there by {differences[k].tolist()}; give it in the root link's axes, in rad "
+                "and m"
+            )
+
+
+def _at(trajectory: BaseTrajectory, t: float) -> dict[str, Array]:
+    motion = trajectory.motion(t)
+    motion.packed(np.zeros(3))  # shapes, finite numbers, a rotation
+    position = np.asarray(trajectory.position(t), dtype=np.float64)
+    if position.shape != (3,) or not np.isfinite(position).all():
+        raise SimulationError(
+            f"base motion: the position at t = {t:.4g} s is {position.tolist()}; it must be finite, shape (3,)"
+        )
+    names = ("linear_velocity", "angular_velocity", "linear_acceleration", "angular_acceleration", "rotation")
+    return {"position": position} | {name: np.asarray(getattr(motion, name), dtype=np.float64) for name in names}
+
+
+#: Coefficients of a piece.
+ORDER = 5
+
+
+def smoothing_spline(t: Array, y: Array, penalty: float) -> Array:
+    """Natural cubic splines f of least ∫(y − f)² dt + penalty ∫f″² dt, the first integral by the trapezoidal rule.
+
+    `t` (k,), k at least 3, increasing; `y` (k, m); `penalty` in s⁴, 0 goes through all points. Returns coefficients of
+    each piece's polynomial of time, constant ones first; (k − 1, ORDER, m).
+    """
+    from scipy.linalg import solveh_banded  # here: the ROS nodes start without scipy
+
+    h = np.diff(t)
+    weights = np.empty(len(t))  # of the poses in the integral
+    weights[0], weights[-1], weights[1:-1] = 0.5 * h[0], 0.5 * h[-1], 0.5 * (h[1:] + h[:-1])
+    a, b, c = 1.0 / h[:-1], -1.0 / h[:-1] - 1.0 / h[1:], 1.0 / h[1:]  # columns of Q: rows j, j + 1, j + 2
+    u = penalty / weights
+    # R + λ Qᵀ W⁻¹ Q, its diagonal and the two next to it
+    d0 = (h[:-1] + h[1:]) / 3.0 + u[:-2] * a * a + u[1:-1] * b * b + u[2:] * c * c
+    d1 = h[1:-1] / 6.0 + u[1:-2] * b[:-1] * a[1:] + u[2:-1] * c[:-1] * b[1:]
+    d2 = u[2:-2] * c[:-2] * a[2:]
+    right = a[:, None] * y[:-2] + b[:, None] * y[1:-1] + c[:, None] * y[2:]
+    bent = solveh_banded([d0, np.append(d1, 0.0), np.append(d2, [0.0, 0.0])[: len(d0)]], right, lower=True)
+    fitted = y.copy()
+    for k, part in ((0, a), (1, b), (2, c)):
+        rows = slice(k, len(t) - 2 + k)
+        fitted[rows] -= u[rows, None] * part[:, None] * bent
+    second = np.vstack([np.zeros_like(y[:1]), bent, np.zeros_like(y[:1])])
+    H = h[:, None]
+    pieces = np.zeros((len(h), ORDER, y.shape[1]))
+    pieces[:, 0] = fitted[:-1]
+    pieces[:, 1] = (fitted[1:] - fitted[:-1]) / H - H * (2.0 * second[:-1] + second[1:]) / 6.0
+    pieces[:, 2] = 0.5 * second[:-1]
+    pieces[:, 3] = (second[1:] - second[:-1]) / (6.0 * H)
+    return pieces
+
+
+def at_time(coefficients: Array, s: float) -> Array:
+    """Value, first and second derivative at s of polynomials (ORDER, m); shape (3, m)."""
+    powers = np.array([
+        [1.0, s, s**2, s**3, s**4],
+        [0.0, 1.0, 2.0 * s, 3.0 * s**2, 4.0 * s**3],
+        [0.0, 0.0, 2.0, 6.0 * s, 12.0 * s**2],
+    ])  # fmt: skip
+    return np.asarray(powers @ coefficients)
+
+
+def to_rest(value: Array, rate: Array, T: float) -> Array:
+    """The polynomial, (ORDER, m), from a value and a rate to rest T later; zero acceleration at its ends."""
+    nothing = np.zeros_like(rate)
+    return np.array([value, rate, nothing, -rate / T**2, 0.5 * rate / T**3])
+
+
+def from_rest(value: Array, rate: Array, T: float) -> Array:
+    """The polynomial, (ORDER, m), from rest to a value and a rate T later; zero acceleration at its ends."""
+    nothing = np.zeros_like(rate)
+    return np.array([value - 0.5 * T * rate, nothing, nothing, rate / T**2, -0.5 * rate / T**3])
+
 
 #: Columns of a CSV file.
 COLUMNS = ("time", "x", "y", "z", "qx", "qy", "qz", "qw")

@@ -19,8 +19,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rne_dynamics.control.gate.parts import CommandStream, GateHold, GateStates
-from rne_dynamics.control.gate.settings import (
+from rne_dynamics.control.gate_parts import (
     FAULT,
     INACTIVE,
     PASSING,
@@ -28,14 +27,17 @@ from rne_dynamics.control.gate.settings import (
     STOPPING,
     UNCONFIGURED,
     WAITING,
+    CommandStream,
     GateCounters,
     GateEffort,
+    GateHold,
     GateMode,
     GateSettings,
+    GateStates,
 )
 from rne_dynamics.control.guards.effort_limiter import EFFORT, RATE, EffortLimiter, Limited
 from rne_dynamics.control.guards.effort_limits import VelocityInForce
-from rne_dynamics.control.supervision.stop_plan import NO_STOP, Stage
+from rne_dynamics.control.supervision.states import NO_STOP, Stage
 from rne_dynamics.control.thresholds import BACK, GAP, LONGEST_STEP, OVERSPEED
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array

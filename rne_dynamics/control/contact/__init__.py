@@ -1,1 +1,0 @@
-"""Contact that is felt through the joints: external efforts, wrenches, thresholds."""

@@ -1,0 +1,258 @@
+"""What is faded in and out: the change from one law or load to another, and target wrenches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rne_dynamics.control.control_law import ControlLaw, Reference, TorqueTerms, terms_of
+from rne_dynamics.control.model_terms import holding_terms
+from rne_dynamics.control.parameters import check_parameters, parameter
+from rne_dynamics.control.thresholds import LONGEST_STEP
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import MASS, ROTOR
+from rne_dynamics.model.mechanism import RigidRobot
+
+#: Rows of a wrench, by the axes that it is given in.
+BASE_AXES, LINK_AXES = range(2)
+_ZERO = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class WrenchRates:
+    """How target wrenches come into force. Raises ControlError: a number that is not above 0."""
+
+    timeout: float = parameter(
+        0.1, "Time without a message on ~/target_wrench after which the wrench fades to zero.", "s", lower=0.005,
+        upper=10.0,
+    )
+    force_rate: float = parameter(200.0, "Fastest change of its force.", "N/s", lower=1e-2, upper=1e5)
+    moment_rate: float = parameter(20.0, "Fastest change of its moment.", "N m/s", lower=1e-3, upper=1e5)
+
+    def __post_init__(self) -> None:
+        check_parameters(self, "target_wrench.")
+
+
+class WrenchFade:
+    """The wrench in force, which moves towards its target."""
+
+    def __init__(self) -> None:
+        #: In axes of the base and of the link, N and N·m, (2, 6).
+        self.rows = np.zeros((2, 6))
+        #: Whether anything is in force, or on the way.
+        self.active = False
+        self._parts: list[Sequence[float]] = [_ZERO] * 4
+        self._targets: list[Sequence[float]] = [_ZERO] * 4
+
+    def aim(self, wrench: Sequence[float], axes: int) -> None:
+        """Move towards a wrench, (6,); what is in force in other axes fades."""
+        self._targets = [_ZERO] * 4
+        self._targets[2 * axes : 2 * axes + 2] = wrench[:3], wrench[3:]
+        self.active = True
+
+    def end(self, *, at_once: bool = False) -> None:
+        """Let it fade to zero, or be zero."""
+        self._targets = [_ZERO] * 4
+        if at_once:
+            self._parts, self.active = [_ZERO] * 4, False
+            self.rows[:] = 0.0
+
+    def advance(self, dt: float, rates: WrenchRates) -> None:
+        """Move on by `dt`, s."""
+        both = zip(self._parts, self._targets, strict=True)
+        steps = dt * rates.force_rate, dt * rates.moment_rate
+        self._parts = [towards(now, aim, steps[k % 2]) for k, (now, aim) in enumerate(both)]
+        self.rows[:] = np.reshape(self._parts, (2, 6))
+        self.active = any(map(any, self._parts)) or any(map(any, self._targets))
+
+
+def towards(now: Sequence[float], aim: Sequence[float], step: float) -> Sequence[float]:
+    """A vector, moved towards another by at most `step`."""
+    way = [y - x for x, y in zip(now, aim, strict=True)]
+    size = math.hypot(*way)
+    return aim if size <= step else [x + step / size * d for x, d in zip(now, way, strict=True)]
+
+
+def limited(wrench: Array, force: float, moment: float) -> tuple[Array, str]:
+    """A wrench, (6,), within limits of force and moment, 0 for none, and what was limited, for messages."""
+    found, said = wrench.copy(), []
+    for at, limit, what, unit in ((0, force, "force", "N"), (3, moment, "moment", "N m")):
+        size = math.hypot(*found[at : at + 3])
+        if size > limit > 0.0:
+            found[at : at + 3] *= limit / size
+            said.append(f"its {what} of {size:.3g} {unit} is limited to {limit:g} {unit} ({what}_limit of the law)")
+    return found, ", ".join(said)
+
+
+#: Time of a change of the load, s, and fastest change of an effort by it, N·m/s or N/s.
+LOAD_TIME, FASTEST_FADE = 0.2, 500.0
+
+
+def other_load(robot: RigidRobot, former: RigidRobot) -> bool:
+    """Whether two models differ in what their bodies weigh, and in nothing else."""
+    a, b = robot.open_tree.parameters, former.open_tree.parameters
+    if robot is former or a.shape != b.shape or np.array_equal(a, b):
+        return False
+    rest = np.r_[:MASS, ROTOR : a.shape[1]]
+    return np.array_equal(a[:, rest], b[:, rest])
+
+
+class LoadChange:
+    """Models whose gravity has not faded yet, each with its share; without a change there is none."""
+
+    def __init__(self) -> None:
+        #: Of the models before, while something of them is left.
+        self.former: list[tuple[float, RigidRobot]] = []
+        self._left, self._difference = 0.0, 0.0
+
+    def begin(self, former: RigidRobot) -> None:
+        """Let the gravity of the model before fade, and what is left of those before it."""
+        self.former = [(share * self._left, robot) for share, robot in self.former] + [(1.0 - self._left, former)]
+        self._left = 1.0
+
+    def apply(
+        self, terms: TorqueTerms, q: Array, qd: Array, posture: Array | None, base: BaseMotion | None
+    ) -> TorqueTerms:
+        """Efforts at a state with as much gravity of the models before as is left."""
+        if not self.former:
+            return terms
+        more = np.zeros(len(q))
+        for share, robot in self.former:
+            more += share * (holding_terms(robot, q, qd, posture, base)[0] - terms.gravity)
+        self._difference = float(np.abs(more).max())
+        return terms._replace(gravity=terms.gravity + self._left * more)
+
+    def inertia(self, robot: RigidRobot) -> Array:
+        """Mass, first moment and inertia of the bodies with what is left of those before; columns of `parameters`."""
+        now: Array = robot.open_tree.parameters[:, MASS:ROTOR]
+        before = sum(share * (former.open_tree.parameters[:, MASS:ROTOR] - now) for share, former in self.former)
+        return np.asarray(now + self._left * before)
+
+    def advance(self, dt: float) -> None:
+        """Let them fade over `dt`, s."""
+        if self.former:
+            self._left -= dt * min(1.0 / LOAD_TIME, FASTEST_FADE / max(self._difference, 1e-9))
+            if self._left <= 0.0:
+                self.__init__()  # type: ignore[misc]
+
+
+#: Least time of a change to another law, s.
+FADE_TIME = 0.3
+#: Laws that fade at once: a load that is set must not wait for the end of another change.
+MOST_FADING = 2
+
+
+@dataclass
+class _Former:
+    """A law that fades: its share when the change began, and what stays of it then."""
+
+    law: ControlLaw
+    share: float
+    #: ∫e at the beginning, and its feedback where that stays, (n,).
+    integral: Array
+    feedback: Array | None = None
+
+
+class LawChange:
+    """The law in force, with what is left of those before; without a change that is `law` alone.
+
+    Of changes that come while two are under way only the newest is made, after them.
+    """
+
+    def __init__(self, law: ControlLaw | None) -> None:
+        self._time, self._difference = 0.0, 0.0
+        self._wrench = np.zeros((2, 6))
+        self.finish(law)
+
+    @property
+    def under_way(self) -> bool:
+        """Whether the effort is not that of `law` alone."""
+        return bool(self._former)
+
+    def finish(self, law: ControlLaw | None) -> None:
+        """Let a law be in force at once."""
+        self._apply(law)
+        self.law = law
+        self._former: list[_Former] = []
+        self._next: ControlLaw | None = None
+        self._share = 1.0
+
+    def act_after(self, delay: float, period: float) -> None:
+        """Pass on the delay from a state until its effort acts, and the time between states, s."""
+        for law in (self.law, self._next, *(former.law for former in self._former)):
+            own: Callable[[float, float], None] | None = getattr(law, "act_after", None)
+            if own is not None:
+                own(delay, period)
+
+    def apply_wrench(self, rows: Array) -> None:
+        """Pass on a wrench, as of `WrenchFade.rows`, also to laws that are still to come."""
+        self._wrench = rows
+        self._apply(self.law)
+        for former in self._former:
+            self._apply(former.law)
+
+    def _apply(self, law: ControlLaw | None) -> None:
+        own: Callable[[Array], None] | None = getattr(law, "apply_wrench", None)
+        if own is not None:
+            own(self._wrench)
+
+    def begin(self, law: ControlLaw, integral: Array) -> None:
+        """Let a law come into force, as fast as it says where the one before is of its class, and has its load."""
+        self._apply(law)
+        same = type(law) is type(self.law)
+        time = getattr(law, "fade_time", 0.0) if same else FADE_TIME
+        if self.law is not None and other_load(law.robot, self.law.robot):
+            time = max(time, LOAD_TIME)
+        fades = any(former.law is law for former in self._former)  # one that has a state answers once a cycle
+        if fades or len(self._former) == MOST_FADING or (self.under_way and not time > 0.0):
+            self._next = law
+        elif self.law is None or not time > 0.0:
+            self.law = law
+        else:
+            for former in self._former:
+                former.share *= 1.0 - self._share
+            self._former.append(_Former(self.law, self._share, integral))
+            self.law, self._next, self._share, self._time, self._difference = law, None, 0.0, time, 0.0
+
+    def keep_effort(
+        self, q: Array, qd: Array, reference: Reference, posture: Array | None, base: BaseMotion | None
+    ) -> None:
+        """Let the efforts of former laws at a state fade, not their answers to another reference."""
+        for former in self._former:
+            if former.feedback is None:
+                former.feedback = terms_of(former.law, q, qd, reference, former.integral, posture, base).feedback
+
+    def terms(
+        self, q: Array, qd: Array, reference: Reference, integral: Array, posture: Array | None,
+        base: BaseMotion | None,
+    ) -> TorqueTerms:
+        """The efforts for one cycle; see `terms_of`."""
+        law: Any = self.law
+        after = terms_of(law, q, qd, reference, integral, posture, base)
+        if not self._former:
+            return after
+        before = np.zeros((len(TorqueTerms._fields), len(q)))
+        for former in self._former:
+            terms = terms_of(former.law, q, qd, reference, former.integral, posture, base)
+            if former.feedback is not None:
+                terms = terms._replace(feedback=former.feedback)
+            before += former.share * np.array(terms)
+        self._difference = float(np.abs(after.total - before.sum(axis=0)).max())
+        return TorqueTerms(*((1.0 - self._share) * before + self._share * np.array(after)))
+
+    def advance(self, dt: float, integral: Array) -> None:
+        """Let the share of the new law grow over `dt`, s, at most `LONGEST_STEP`; `integral`: ∫e now, (n,)."""
+        if not self._former or self.law is None:
+            return
+        step = min(max(dt, 0.0), LONGEST_STEP)
+        self._share += step * min(1.0 / self._time, FASTEST_FADE / max(self._difference, 1e-9))
+        if self._share >= 1.0:
+            law, self._next = self._next, None
+            self._former, self._share = [], 1.0
+            if law is not None:
+                self.begin(law, integral)

@@ -1,1 +1,0 @@
-"""What an arm meets: springy bodies, and a script of what happens."""
