@@ -26,8 +26,7 @@ import numpy as np
 from script import options, print_table
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.forward_dynamics import closed_forward_dynamics
-from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse_dynamics
+from rne_dynamics.closed_chain.inverse_dynamics import closed_forward_dynamics, closed_inverse_dynamics
 from rne_dynamics.figures.style import canvas, color_of, figure_file, legend_right
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "test"))

@@ -25,8 +25,8 @@ from script import options, print_table
 
 import rne_dynamics as rne
 from rne_dynamics.errors import SimulationError
+from rne_dynamics.flexible.energy import flexible_forward_kinematics
 from rne_dynamics.flexible.linearised import linearised
-from rne_dynamics.flexible.poses import flexible_forward_kinematics
 from rne_dynamics.flexible.static import static_deflection
 from rne_dynamics.simulation.plant.arrays import NO_WRENCH
 from rne_dynamics.simulation.plant.coordinates import checked_state

@@ -15,8 +15,7 @@ from rne_dynamics.figures.style import INK, canvas, color_of, legend_below
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.verification.agreement import engines_of
-from rne_dynamics.verification.engines import ENGINES, seconds_per_state
-from rne_dynamics.verification.states import bare_states
+from rne_dynamics.verification.engines import ENGINES, bare_states, seconds_per_state
 
 #: Numbers of joints at the axis of the figure.
 _TICKS = (2, 5, 10, 20, 50, 100, 200)

@@ -16,22 +16,28 @@ from operation_counter import OperationCounter, Operations
 
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, TERMS, States, empty_rows, rows_kernel, run
-from rne_dynamics.dynamics.block_operators.blocks import joint_map, transfer_kernel, velocity_terms_kernel
-from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_columns_kernel, mass_matrix_kernel
-from rne_dynamics.dynamics.composite.walker_orin import mass_matrix_solve
-from rne_dynamics.dynamics.declared.arguments import state_arrays
-from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.block_operators import joint_map, transfer_kernel, velocity_terms_kernel
+from rne_dynamics.dynamics.composite.mass_matrix import (
+    mass_matrix_columns_kernel,
+    mass_matrix_kernel,
+    mass_matrix_solve,
+)
+from rne_dynamics.dynamics.declared.arguments import Arm, state_arrays
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
-from rne_dynamics.dynamics.free_bodies.blocks import MOTION_COLUMNS, free_body_kernel, joint_motion_kernel
-from rne_dynamics.dynamics.free_bodies.system import MaximalSystem
-from rne_dynamics.dynamics.lagrange.lagrange import LagrangeTerms, lagrange_batch
+from rne_dynamics.dynamics.free_bodies.system import (
+    MOTION_COLUMNS,
+    MaximalSystem,
+    free_body_kernel,
+    joint_motion_kernel,
+)
+from rne_dynamics.dynamics.lagrange import LagrangeTerms, lagrange_batch
 from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
 from rne_dynamics.model.layout import PARENT
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.cholesky import cholesky_solve
-from rne_dynamics.verification.states import Rows, bare_states
+from rne_dynamics.verification.engines import Rows, bare_states
 
 Driven = Literal["inverse", "forward"]
 

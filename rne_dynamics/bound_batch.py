@@ -8,7 +8,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.closed_chain.quantities import CLOSED_QUANTITIES
+from rne_dynamics.closed_chain.inverse_dynamics import CLOSED_QUANTITIES
 from rne_dynamics.closed_chain.specialised import recipe_of
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arguments import as_floats, state_arrays

@@ -10,11 +10,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rne_dynamics.advice import install
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.bound import offered
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.protocol import Robot
-from rne_dynamics.offers import offered
-from rne_dynamics.straight_line import status
+from rne_dynamics.straight_line import recipe
 
 if TYPE_CHECKING:  # with LLVM
     pass
@@ -47,9 +47,9 @@ class CFunction:
         The function as a pointer of `ctypes`, which numba takes as well.
     """
 
-    DONE: ClassVar[int] = status.VALID
-    NOT_FINITE: ClassVar[int] = status.NOT_FINITE
-    REFUSED: ClassVar[int] = status.REFUSED
+    DONE: ClassVar[int] = recipe.VALID
+    NOT_FINITE: ClassVar[int] = recipe.NOT_FINITE
+    REFUSED: ClassVar[int] = recipe.REFUSED
 
     quantity: str
     address: int

@@ -11,28 +11,30 @@ from typing import Any, overload
 
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.assembly import assemble, assembled
-from rne_dynamics.closed_chain.following import Follower
-from rne_dynamics.closed_chain.forward_dynamics import ClosedMethod, closed_forward_dynamics
-from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse_dynamics
-from rne_dynamics.closed_chain.mass_matrix import closed_kinetic_energy, closed_mass_matrix, closed_potential_energy
-from rne_dynamics.closed_chain.quantities import CLOSED_QUANTITIES
-from rne_dynamics.closed_chain.refusals import as_mechanism
-from rne_dynamics.dynamics.composite.energy import center_of_mass as open_center_of_mass
-from rne_dynamics.dynamics.composite.energy import kinetic_energy as open_kinetic_energy
-from rne_dynamics.dynamics.composite.energy import potential_energy as open_potential_energy
+from rne_dynamics.closed_chain.assembly import Follower, assemble, assembled
+from rne_dynamics.closed_chain.independence import as_mechanism
+from rne_dynamics.closed_chain.inverse_dynamics import (
+    CLOSED_QUANTITIES,
+    ClosedMethod,
+    closed_forward_dynamics,
+    closed_inverse_dynamics,
+    closed_kinetic_energy,
+    closed_mass_matrix,
+    closed_potential_energy,
+)
 from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
 from rne_dynamics.dynamics.composite.mass_matrix import Method as MassMethod
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix as open_mass_matrix
-from rne_dynamics.dynamics.declared.arguments import Wrenches
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.composite.momentum import center_of_mass as open_center_of_mass
+from rne_dynamics.dynamics.composite.momentum import kinetic_energy as open_kinetic_energy
+from rne_dynamics.dynamics.composite.momentum import potential_energy as open_potential_energy
+from rne_dynamics.dynamics.declared.arguments import BaseMotion, Wrenches
 from rne_dynamics.dynamics.declared.quantity import Function, Quantity
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS, Method
 from rne_dynamics.dynamics.forward_dynamics import forward_dynamics as open_forward_dynamics
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics as open_forward_kinematics
-from rne_dynamics.dynamics.newton_euler.gravity import GRAVITY_TORQUE
-from rne_dynamics.dynamics.newton_euler.newton_euler import BIAS_TORQUE, INVERSE_DYNAMICS
+from rne_dynamics.dynamics.newton_euler.newton_euler import BIAS_TORQUE, GRAVITY_TORQUE, INVERSE_DYNAMICS
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics as open_inverse_dynamics
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism, RigidRobot

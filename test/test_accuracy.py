@@ -22,7 +22,7 @@ from support.pinocchio_oracle import Oracle
 from support.wheel import wheel_robots
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.block_operators.operator_form import operator_reactions
+from rne_dynamics.dynamics.block_operators import operator_reactions
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PRISMATIC, VELOCITY_INDEX
 
 #: Tilts of an axis from ±x, ±y, ±z, rad.

@@ -12,7 +12,6 @@ LAYER = {
     "model": 1,
     "description": 2, "dynamics": 2, "straight_line": 2,
     "bound": 3, "bound_batch": 3, "c_export": 3, "c_functions": 3, "closed_chain": 3, "flexible": 3, "dispatch": 3,
-    "offers": 3,
     "control": 4, "figures": 4, "simulation": 4, "verification": 4,
     "cli": 5, "identification": 5, "recording": 5, "ros": 5, "viewer": 5,
 }  # fmt: skip
@@ -23,9 +22,9 @@ SAME_LAYER = {
     ("cli", "viewer"), ("ros", "viewer"), ("model", "errors"),
     ("cli", "identification"), ("cli", "recording"), ("identification", "recording"), ("ros", "recording"),
     ("viewer", "recording"),
-    ("bound", "bound_batch"), ("bound", "offers"), ("offers", "closed_chain"), ("offers", "flexible"),
+    ("bound", "bound_batch"), ("bound", "closed_chain"), ("bound", "flexible"),
     ("bound_batch", "closed_chain"), ("bound_batch", "dispatch"), ("dynamics", "straight_line"),
-    ("c_functions", "offers"),
+    ("c_functions", "bound"),
     ("dispatch", "closed_chain"), ("dispatch", "flexible"),
 }  # fmt: skip
 WITHOUT_DESCRIPTION = {package for package, layer in LAYER.items() if layer in (3, 4)}

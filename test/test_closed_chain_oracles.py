@@ -23,12 +23,10 @@ from support.parallelograms import ladder
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble
-from rne_dynamics.closed_chain.forward_dynamics import closed_forward_dynamics
-from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse_dynamics
+from rne_dynamics.closed_chain.inverse_dynamics import closed_forward_dynamics, closed_inverse_dynamics
 from rne_dynamics.model.assembly import assemble as assemble_tree
 from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.model.loop import Loop, LoopFrame, LoopKind
-from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.mechanism import Loop, LoopFrame, LoopKind, Mechanism
 from rne_dynamics.model.tree import JointKind, KinematicTree, Limits, TreeJoint, TreeLink, rotation_about
 
 #: Where only round-off separates two engines.

@@ -20,7 +20,7 @@ from rne_dynamics.dispatch import forward_dynamics, inverse_dynamics
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import inverse_dynamics_derivatives
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.verification.states import Rows
+from rne_dynamics.verification.engines import Rows
 
 SECTION = "batch"
 QUICK_STATES = 1_000

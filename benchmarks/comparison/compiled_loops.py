@@ -13,11 +13,11 @@ from comparison.plan import LeftOut, Plan
 from comparison.robots import BenchRobot
 
 from rne_dynamics.c_functions import c_function
-from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.compiling.plain import call
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.verification.states import Rows
+from rne_dynamics.verification.engines import Rows
 
 SECTION = "compiled"
 OURS = "compiled loop"

@@ -13,7 +13,7 @@ from comparison.robots import BenchRobot
 from rne_dynamics.c_export.export import to_c
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import RneDynamicsError
-from rne_dynamics.verification.states import Rows
+from rne_dynamics.verification.engines import Rows
 
 SECTION = "exported"
 EXPORTED, CASADI = "rne export", "CasADi"

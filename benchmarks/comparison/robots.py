@@ -16,7 +16,7 @@ from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import KinematicTree
-from rne_dynamics.verification.states import Rows, bare_states
+from rne_dynamics.verification.engines import Rows, bare_states
 
 #: Robots of the example-robot-data wheel for the goals: 6, 9, 19 and 32 joints.
 WHEEL = ("ur5_robot.urdf", "panda.urdf", "baxter.urdf", "talos_reduced.urdf")

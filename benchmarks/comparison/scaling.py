@@ -16,7 +16,7 @@ from rne_dynamics.bound import bind
 from rne_dynamics.dispatch import forward_dynamics, gravity_torque, inverse_dynamics, mass_matrix
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.verification.states import Rows, bare_states
+from rne_dynamics.verification.engines import Rows, bare_states
 
 SECTION = "scaling"
 SIZES = (2, 3, 5, 7, 10, 20, 30, 50, 100, 200, 300, 500, 1000)

@@ -13,11 +13,10 @@ from rne_dynamics.c_export.files import checked_prefix, cmake_file, distinct, he
 from rne_dynamics.c_export.function import EXPORTED, Function
 from rne_dynamics.c_export.statements import PRECISIONS, Precision
 from rne_dynamics.compiling.plain import PlainKernels
-from rne_dynamics.dynamics.declared.arguments import check_open_arm
-from rne_dynamics.dynamics.declared.arm import Arm
-from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
+from rne_dynamics.dynamics.declared.arguments import Arm, check_open_arm
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.model.dice import random_configuration
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTATION
 from rne_dynamics.model.robot import RobotModel

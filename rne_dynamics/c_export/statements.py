@@ -13,7 +13,7 @@ import numpy as np
 from rne_dynamics.advice import rne
 from rne_dynamics.errors import ModelError
 from rne_dynamics.straight_line.graph import Graph
-from rne_dynamics.straight_line.sin_cos import COS, SIN, TWO_OVER_PI
+from rne_dynamics.straight_line.lines import COS, SIN, TWO_OVER_PI
 
 
 class Precision(NamedTuple):

@@ -36,10 +36,10 @@ from rne_dynamics.closed_chain.closing import (
 )
 from rne_dynamics.closed_chain.constraints import constraints_kernel
 from rne_dynamics.closed_chain.packed import Packed, Work
-from rne_dynamics.closed_chain.terms import closed_bias_helper, closed_mass_matrix_helper, open_torque
+from rne_dynamics.closed_chain.tree_coordinates import closed_bias_helper, closed_mass_matrix_helper, open_torque
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper
-from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
+from rne_dynamics.dynamics.composite.mass_matrix import inertia_scale_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 from rne_dynamics.spatial.rows import copy_into, product, transposed_times

@@ -17,8 +17,8 @@ import numpy as np
 
 from rne_dynamics.closed_chain.packed import Packed, Work
 from rne_dynamics.compiling.jit import helper, kernel, routine
+from rne_dynamics.dynamics.kinematics.jacobian import motions_in_world
 from rne_dynamics.dynamics.kinematics.kinematics import world_poses
-from rne_dynamics.dynamics.kinematics.world_motion import motions_in_world
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX, columns
 from rne_dynamics.model.layout import KIND as JOINT_KIND

@@ -1,9 +1,10 @@
-"""Velocity map from actuated to tree joints, and distance to the nearest singular posture.
+"""Velocity map from actuated to tree joints, distance to the nearest singular posture, freedoms of a mechanism.
 
 K_p q̇_p = −K_a q̇_a gives the passive joints' velocities; with them all velocities of the tree are T q̇_a. It does not
-exist where K_p loses rank: a singular posture, in which the actuated joints do not hold the mechanism. The distance
-to it is the smallest singular value of K_p, lengths measured in the mechanism's own (packed.py), so that it is a plain
-number: 1 / smallest bounds the turn of a passive joint, in rad, for a closure error of 1 rad or 1 length.
+exist where K_p loses rank: a singular posture, in which the actuated joints do not hold the mechanism. The distance to
+it is the smallest singular value of K_p, lengths measured in the mechanism's own (packed.py), so that it is a plain
+number: 1 / smallest bounds the turn of a passive joint, in rad, for a closure error of 1 rad or 1 length. Freedoms are
+found by counting and by rank, and compared with the actuators.
 """
 
 from __future__ import annotations
@@ -13,12 +14,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.arguments import broadcast_rows, posture_rows
-from rne_dynamics.closed_chain.generic_rank import generic_rank
-from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
+from rne_dynamics.closed_chain.closing import SINGULAR_BELOW
+from rne_dynamics.closed_chain.independence import (
+    evaluated,
+    generic_rank,
+    loop_gaps,
+    matrix_rank,
+    scaled_jacobian,
+)
 from rne_dynamics.closed_chain.packed import Work, pack, workspace
-from rne_dynamics.closed_chain.rows import MOVE, run
+from rne_dynamics.closed_chain.rows import MOVE, broadcast_rows, posture_rows, run
 from rne_dynamics.dynamics.declared.arguments import state_arrays
+from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 
@@ -98,3 +105,83 @@ def tree_motion(mechanism: Mechanism, q_tree: ArrayLike, qd: ArrayLike, qdd: Arr
     acceleration = moved.acceleration + np.einsum("bij,bj->bi", moved.T, accelerations)
     shape = (*lead, postures.shape[1])
     return moved.velocity.reshape(shape), acceleration.reshape(shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Mobility:
+    """The freedoms of a mechanism at one posture."""
+
+    #: Joints of the open tree.
+    joints: int
+    #: Directions blocked by all loops.
+    constraints: int
+    #: Independent ones among them, at this posture.
+    rank: int
+    #: Passive joints whose motion the constraints determine once the actuated ones are given.
+    passive_rank: int
+    #: Numbers of passive and actuated joints.
+    passive: int
+    actuated: int
+    #: `MotionMap.smallest` at this posture, loose freedoms left out.
+    distance: float
+    #: Freedoms that neither loops nor actuated joints hold at almost any posture, and those of them that are idle: they
+    #: move no mass centre, and need no motor.
+    loose: int
+    idle: int
+    #: Name, gap (m) and turn (rad) of every loop at this posture.
+    gaps: tuple[tuple[str, float, float], ...]
+
+    @property
+    def gruebler(self) -> int:
+        """Freedoms by counting: joints less blocked directions; too few where constraints are redundant."""
+        return self.joints - self.constraints
+
+    @property
+    def freedoms(self) -> int:
+        """Freedoms that the mechanism has at this posture, by numerical rank."""
+        return self.joints - self.rank
+
+    @property
+    def redundant(self) -> int:
+        """Redundant constraints: they follow from the others."""
+        return self.constraints - self.rank
+
+    @property
+    def missing_actuators(self) -> int:
+        """Freedoms that neither loops nor actuators hold, at this posture and those near it; idle ones are none."""
+        return self.loose - self.idle
+
+    @property
+    def surplus_actuators(self) -> int:
+        """Actuated joints beyond the freedoms: relations that they have to keep among themselves."""
+        return max(0, self.rank - self.passive_rank)
+
+    @property
+    def singular(self) -> bool:
+        """Whether the posture, and not the choice of actuators, is singular."""
+        return self.distance < SINGULAR_BELOW
+
+
+def mobility(mechanism: Mechanism, q_tree: ArrayLike | None = None) -> Mobility:
+    """The freedoms of a mechanism at positions of the tree, (tree n,), its posture by default."""
+    posture = mechanism.posture if q_tree is None else q_tree
+    if np.ndim(posture) != 1:
+        raise ArgumentError(f"q_tree has shape {np.shape(posture)}; it must be one posture ({mechanism.robot.nq},)")
+    row = posture_rows(mechanism, posture)[0]
+    packed = pack(mechanism)
+    work = workspace(packed)
+    K = scaled_jacobian(packed, evaluated(packed, work, row))
+    gaps = tuple(loop_gaps(mechanism, work.residual))
+    ranks = generic_rank(mechanism)
+    return Mobility(
+        joints=mechanism.robot.n,
+        constraints=mechanism.constraints,
+        rank=matrix_rank(K),
+        passive_rank=matrix_rank(K[:, mechanism.passive]),
+        passive=len(mechanism.passive),
+        actuated=mechanism.n,
+        distance=passive_singular_value(mechanism, work, row),
+        loose=ranks.loose,
+        idle=ranks.idle,
+        gaps=gaps,
+    )

@@ -1,22 +1,30 @@
-"""Independent combinations of the constraints, on the passive joints and on the actuated ones; the nearest posture.
+"""Independent constraints, on the passive joints and on the actuated ones: at a posture, and at almost every one.
 
 Redundant constraints are no error (a planar linkage modelled in space has three a loop), so independent ones are not
 picked but combined, by the singular value decomposition of every cluster's passive block. Of more actuated joints than
-freedoms, `independent_joints` says which determine the others.
+freedoms, `independent_joints` says which determine the others. `GenericRank` has the ranks at almost every posture of
+the mechanism's branch; errors for the status codes of the closed-loop kernels say where they are not reached.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from rne_dynamics.closed_chain.closing import DEPENDENT, SINGULAR_BELOW
+from rne_dynamics.closed_chain.closing import DEPENDENT, MISFIT, OVER_ACTUATED, SINGULAR, SINGULAR_BELOW
 from rne_dynamics.closed_chain.constraints import constraints_kernel
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
-from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.dynamics.derivatives.regressor import regressor
+from rne_dynamics.errors import AssemblyError, ModelError, SingularPostureError, not_a_robot
+from rne_dynamics.model.dice import Dice
+from rne_dynamics.model.inertia import Array, frozen_array
+from rne_dynamics.model.layout import MASS, MOMENT
+from rne_dynamics.model.mechanism import BLOCKED, Mechanism
+from rne_dynamics.model.on_tree import OnTree
 
 #: How far given positions, in rad or lengths of the mechanism, may miss what the loops make of the independent ones.
 INCONSISTENT = 1e-6
@@ -110,3 +118,193 @@ def independent_joints(mechanism: Mechanism, preferred: tuple[int, ...] = ()) ->
         rest = np.delete(rest, row, axis=0)
         rest = rest - np.outer(rest[:, column], pivot)
     return tuple(left)
+
+
+#: A singular value (lengths in the mechanism's own) below which a constraint says nothing new: as large as what angles
+#: written with few digits make of zero.
+RANK = 1e-4
+#: Postures looked at besides the given one, and how far from it they are, rad or lengths of the mechanism.
+_POSTURES, _AWAY = 4, 0.03
+#: Way of a body's mass centre, in lengths of the mechanism for a turn of 1 rad, up to which it does not move.
+_IDLE = 1e-3
+assert MOMENT == MASS + 1  # as the regressor has them
+
+
+@dataclass(frozen=True)
+class GenericRank:
+    """Ranks of the constraints' Jacobian K at almost every posture."""
+
+    #: Independent constraints.
+    total: int
+    #: Passive joints that the constraints determine once the actuated ones are given.
+    passive: int
+    #: Freedoms of the passive joints that neither loops nor actuated joints hold: idle ones, or missing motors.
+    loose: int
+    #: Those of them that move no mass centre, such as the spin of a rod between two ball joints: gravity does not act
+    #: on them, nor do the motors need to.
+    idle: int
+
+    @property
+    def surplus(self) -> int:
+        """Relations that the actuated joints have to keep among themselves."""
+        return self.total - self.passive
+
+    @property
+    def coordinates(self) -> bool:
+        """Whether the actuated joints are coordinates: independent, and determining all other joints."""
+        return self.loose == 0 and self.surplus == 0
+
+
+@lru_cache(maxsize=16)
+def generic_rank(mechanism: Mechanism) -> GenericRank:
+    """The largest ranks of K at closed postures around the mechanism's own.
+
+    At single postures K may have a lower rank (a flat parallelogram). Postures that do not close may have a higher one:
+    redundant constraints contradict each other there. So only closed ones count, unless none closes.
+    """
+    packed = pack(mechanism)
+    work = workspace(packed)
+    start = np.array(mechanism.posture)
+    _close(packed, work, start)
+    K = scaled_jacobian(packed, evaluated(packed, work, start))
+    _, sizes, V = np.linalg.svd(K)
+    free = V[int((sizes > RANK).sum()) :]
+    ranks, at = [_ranks(mechanism, K)], start
+    rng = Dice(0)  # a fixed seed: the same mechanism is judged alike every time
+    for _ in range(_POSTURES if len(free) else 0):
+        way = rng.normal(size=len(free)) @ free
+        there = start + _AWAY * packed.column_scale * way / np.abs(way).max()
+        if _close(packed, work, there):
+            ranks.append(_ranks(mechanism, scaled_jacobian(packed, evaluated(packed, work, there))))
+            at = there if ranks[-1][1] > max(passive for _, passive in ranks[:-1]) else at
+    total, passive = (max(column) for column in zip(*ranks, strict=True))
+    loose = len(mechanism.passive) - passive
+    return GenericRank(total, passive, loose, loose - _felt(mechanism, at, loose) if loose else 0)
+
+
+def _felt(mechanism: Mechanism, q: Array, loose: int) -> int:
+    """Number of the loose freedoms that move mass centres, at a closed posture."""
+    packed, robot = pack(mechanism), mechanism.robot
+    K = scaled_jacobian(packed, evaluated(packed, workspace(packed), q))[:, mechanism.passive]
+    free = np.linalg.svd(K)[2][-loose:] * packed.column_scale[mechanism.passive]
+    weights = []
+    rest, masses = np.zeros(robot.n), robot.parameters[:, MASS]
+    heavy = masses > 1e-9 * masses.sum()
+    for pull in np.eye(3):
+        Y = regressor(replace(robot, gravity=frozen_array(pull, (3,), "gravity")), q, rest, rest)
+        columns = Y.reshape(robot.n, robot.bodies, 10)[:, :, :4]
+        weights.append(np.einsum("jbk,bk->jb", columns, robot.parameters[:, MASS : MASS + 4])[:, heavy] / masses[heavy])
+    moved = np.hstack(weights)[mechanism.passive] / packed.length  # of each body's mass centre, along the three axes
+    return int((np.linalg.svd(free @ moved, compute_uv=False) > _IDLE).sum())
+
+
+def _ranks(mechanism: Mechanism, K: Array) -> tuple[int, int]:
+    return matrix_rank(K), matrix_rank(K[:, mechanism.passive])
+
+
+def matrix_rank(K: Array) -> int:
+    """Singular values of a scaled Jacobian above `RANK`."""
+    return int((np.linalg.svd(K, compute_uv=False) > RANK).sum()) if K.size else 0
+
+
+def _close(packed: Packed, work: Work, q: Array) -> bool:
+    """Close all loops from a posture near, in place, by the least change of all joints of the tree."""
+    for _ in range(20):
+        residual = packed.row_scale * evaluated(packed, work, q).residual
+        step = np.linalg.lstsq(scaled_jacobian(packed, work), residual, rcond=1e-6)[0]
+        if np.abs(step).max(initial=0.0) < 1e-12:
+            break
+        q -= packed.column_scale * step
+    return bool(np.linalg.norm(packed.row_scale * evaluated(packed, work, q).residual) < 1e-5)
+
+
+def loop_gaps(mechanism: Mechanism, residual: Array) -> list[tuple[str, float, float]]:
+    """Name, gap (m) and turn (rad) of every loop from the constraints' residuals."""
+    gaps, k = [], 0
+    for loop, row in zip(mechanism.loops, mechanism.loop_frames[:, BLOCKED:], strict=True):
+        ways, turns = int(row[:3].sum()), int(row[3:].sum())
+        gaps.append((loop.name, float(np.linalg.norm(residual[k : k + ways])),
+                     float(np.linalg.norm(residual[k + ways : k + ways + turns]))))  # fmt: skip
+        k += ways + turns
+    return gaps
+
+
+#: What to do about a loop whose frames are half a turn apart, and how near to that they are then, rad.
+HALF_TURN, _HALF = "turn one of the loop's frames by half a turn (rpy, rad): it points the other way", 0.01
+#: Smallest singular value of the passive joints' constraints below which a way that ends there ends for that reason.
+NEAR_SINGULAR = 0.03
+
+
+def loosest(mechanism: Mechanism, q_tree: Array) -> tuple[float, list[str]]:
+    """Smallest singular value of the passive joints' constraints, and the names of the joints that move with it.
+
+    Idle freedoms are left out: they are not what a motor is missing for.
+    """
+    packed = pack(mechanism)
+    K = scaled_jacobian(packed, evaluated(packed, workspace(packed), q_tree))[:, mechanism.passive]
+    if not K.size:
+        return math.inf, []
+    _, sizes, V = np.linalg.svd(K)
+    last = max(K.shape[1] - generic_rank(mechanism).idle - 1, 0)
+    smallest = float(sizes[last]) if last < len(sizes) else 0.0
+    part = np.abs(V[last])
+    names = mechanism.passive_names
+    return smallest, [names[k] for k in np.flatnonzero(part > 0.05 * part.max())]
+
+
+def refusal(mechanism: Mechanism, status: int, q: Array, q_tree: Array) -> ModelError:
+    """The error for a status of the kernels at actuated positions q, the tree's last posture being q_tree."""
+    place = ", ".join(f"{name} {value:.6g}" for name, value in zip(mechanism.joint_names, q, strict=True))
+    if status == SINGULAR:
+        _, loose = loosest(mechanism, q_tree)
+        free = generic_rank(mechanism).loose - generic_rank(mechanism).idle
+        if free > 0:
+            return SingularPostureError(
+                f"the actuated joints of mechanism {mechanism.name!r} do not hold the passive ones "
+                f"({', '.join(loose)}) at any posture: it has {free} freedom{'s' * (free > 1)} more "
+                "than they drive. Drive one of these joints, or lock it if it is not meant to move. Simulation and "
+                "forward dynamics take it as it is"
+            )
+        return SingularPostureError(
+            f"mechanism {mechanism.name!r} is in a singular posture at {place}: the actuated joints do not hold the "
+            f"passive ones ({', '.join(loose)}) there; keep away from it, or drive another joint. Simulation passes "
+            "it, and forward dynamics by method 'tree_coordinates' has an answer"
+        )
+    if status == OVER_ACTUATED:
+        return ModelError(
+            f"mechanism {mechanism.name!r} has more actuated joints ({', '.join(mechanism.joint_names)}) than "
+            "freedoms, so they are not independent coordinates; name as many as it has freedoms (`mobility` counts "
+            "them)"
+        )
+    packed = pack(mechanism)
+    nearest = q_tree.copy()
+    nearest[mechanism.actuated] = q
+    _, residual = nearest_posture(mechanism, nearest)
+    name, gap, turn = max(loop_gaps(mechanism, residual), key=lambda x: math.hypot(x[1] / packed.length, x[2]))
+    held = ", ".join(f"{joint} {q_tree[k]:.6g}" for joint, k in zip(mechanism.joint_names, mechanism.actuated,
+                                                                 strict=True))  # fmt: skip
+    reached = "its own posture" if np.array_equal(q_tree, mechanism.posture) else held
+    where = f"on the way from the start it was followed to {reached}"
+    if gap <= MISFIT * packed.length and turn <= MISFIT:
+        return AssemblyError(
+            f"loop {name!r} of mechanism {mechanism.name!r} can close at {place}, but on another branch than "
+            f"the start; {where}. Start from a posture on that branch, or take a way that leads to it"
+        )
+    fix = "Choose positions within reach, or start from a posture on another branch"
+    distance, loose = loosest(mechanism, q_tree)
+    if abs(turn - math.pi) < _HALF and gap <= _HALF * packed.length:
+        fix = f"If the loop is meant to close there, {HALF_TURN}"
+    elif distance < NEAR_SINGULAR and reached == held:
+        where += f", a singular posture: the actuated joints do not hold the passive ones ({', '.join(loose)}) there"
+        fix = "Choose positions on this side of it, or start from a posture on another branch"
+    return AssemblyError(
+        f"loop {name!r} of mechanism {mechanism.name!r} cannot close at {place}: {1e3 * gap:.4g} mm and "
+        f"{math.degrees(turn):.4g} deg remain; {where}. {fix}"
+    )
+
+
+def as_mechanism(robot: object) -> Mechanism:
+    """`robot` as a mechanism; `ModelError` for an arm with flexible links, `ArgumentError` for what is no robot."""
+    if getattr(robot, "kind", "") == Mechanism.kind:
+        return cast("Mechanism", robot)
+    raise robot.refusal() if isinstance(robot, OnTree) else not_a_robot(robot)

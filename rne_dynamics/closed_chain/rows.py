@@ -1,16 +1,17 @@
-"""One kernel over rows of states for assembly, motion, terms and inverse dynamics of a mechanism.
+"""One kernel over rows of states for assembly, motion, terms and inverse dynamics of a mechanism; checks of arguments.
 
 One kernel with a task instead of four kernels: each of them would contain all of assembly and take as long to compile.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.arguments import Start, start_rows
 from rne_dynamics.closed_chain.closing import (
     DONE,
     NOT_CLOSED,
@@ -21,15 +22,55 @@ from rne_dynamics.closed_chain.closing import (
     motion_map_kernel,
 )
 from rne_dynamics.closed_chain.constraints import CUT_COLUMNS, cut_forces, cut_loads
-from rne_dynamics.closed_chain.independence import INCONSISTENT, independent_joints, nearest_posture
+from rne_dynamics.closed_chain.independence import INCONSISTENT, independent_joints, nearest_posture, refusal
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
-from rne_dynamics.closed_chain.refusals import refusal
-from rne_dynamics.closed_chain.terms import closed_mass_matrix_helper, open_torque
+from rne_dynamics.closed_chain.tree_coordinates import closed_mass_matrix_helper, open_torque
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.dynamics.declared.arguments import vectors
+from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.spatial.rows import copy_into, product, transposed_times
+
+#: Where assembly starts: a posture of all joints of the tree, (…, tree n); ``"previous"``: every row from the row
+#: before, the first from the mechanism's posture; `None`: every row from the mechanism's posture.
+Start = ArrayLike | Literal["previous"] | None
+
+
+def _postures(mechanism: Mechanism, name: str, value: ArrayLike) -> Array:
+    width = mechanism.robot.nq
+    return vectors(name, value, width, f"it must be (..., {width}), all joints of {mechanism.name!r}'s tree")
+
+
+def broadcast_rows(array: Array, lead: tuple[int, ...]) -> Array:
+    """An array (…, n) broadcast to leading dimensions, as rows."""
+    rows = np.broadcast_to(array, (*lead, array.shape[-1])).reshape(math.prod(lead), array.shape[-1])
+    return np.array(rows, dtype=np.float64, order="C")
+
+
+def posture_rows(mechanism: Mechanism, q_tree: ArrayLike, lead: tuple[int, ...] | None = None) -> Array:
+    """Positions of all joints of the tree, (…, tree n), as rows; `lead` as they are to be broadcast to."""
+    array = _postures(mechanism, "q_tree", q_tree)
+    return broadcast_rows(array, array.shape[:-1] if lead is None else lead)
+
+
+def start_rows(mechanism: Mechanism, start: Start, lead: tuple[int, ...]) -> tuple[Array, bool]:
+    """Rows from which assembly starts, 1 or batch, and whether each row follows the one before."""
+    if isinstance(start, str):
+        if start != "previous":
+            raise ArgumentError(f"start is {start!r}; it must be 'previous', None, or a posture of all joints")
+        return mechanism.posture.reshape(1, -1).copy(), True
+    if start is None:
+        return mechanism.posture.reshape(1, -1).copy(), False
+    array = _postures(mechanism, "start", start)
+    if array.ndim == 1:
+        return array.reshape(1, -1).copy(), False
+    try:
+        return broadcast_rows(array, lead), False
+    except ValueError:
+        raise ArgumentError(f"start has shape {array.shape}; its rows do not broadcast to {lead}") from None
+
 
 # tasks: each includes those before it, and fills more of `Rows`
 ASSEMBLE = 0  # postures

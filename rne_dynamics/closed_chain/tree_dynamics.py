@@ -15,21 +15,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.arguments import posture_rows
+from rne_dynamics.closed_chain.assembly import least_velocity, nearest_motion, no_motion, unforced
 from rne_dynamics.closed_chain.closing import SINGULAR
 from rne_dynamics.closed_chain.constraints import cut_loads
-from rne_dynamics.closed_chain.generic_rank import RANK, generic_rank
-from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
+from rne_dynamics.closed_chain.independence import RANK, evaluated, generic_rank, refusal, scaled_jacobian
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
-from rne_dynamics.closed_chain.refusals import refusal
-from rne_dynamics.closed_chain.rows import Rows, empty_rows
-from rne_dynamics.closed_chain.terms import open_torque
-from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, Tree, tree_accelerations, tree_workspace
-from rne_dynamics.closed_chain.tree_motion import least_velocity, nearest_motion, no_motion, unforced
+from rne_dynamics.closed_chain.rows import Rows, empty_rows, posture_rows
+from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, Tree, open_torque, tree_accelerations, tree_workspace
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
-from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, vectors
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.declared.arguments import BaseMotion, Wrenches, bodies_wrenches, packed_base, vectors
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism

@@ -35,7 +35,7 @@ _KINDS: dict[str, Kind] = {"None": Fixed(None), "int": INT, "float": FLOAT, "boo
 
 
 def apart(kernel: Callable[..., R], arguments: tuple[Any, ...]) -> R:
-    """A call of a kernel, translated by `functions.py`."""
+    """A call of a kernel, translated by `expressions.py`."""
     return kernel(*arguments)
 
 

@@ -14,9 +14,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from rne_dynamics.compiling import apart, objects, store
+from rne_dynamics.compiling import apart, store
 from rne_dynamics.compiling.arrays import CHECKS
 from rne_dynamics.compiling.fingerprint import Known, fingerprint
+from rne_dynamics.compiling.jit import new_array, python_function
 from rne_dynamics.compiling.kinds import Compiled, Kind, kind_of, made
 from rne_dynamics.compiling.linking import linked, load
 from rne_dynamics.compiling.processor import llvmlite_version, processor
@@ -86,14 +87,14 @@ class Kernel:
     def entry(self, kinds: tuple[Kind, ...], otherwise: Callable[..., Any]) -> Any:
         """The function of Python for these kinds alone, which calls `otherwise` with all others."""
         loaded = self.load(kinds)
-        function, definition = objects.python_function(loaded.addresses["entry"], self.__name__, otherwise)
+        function, definition = python_function(loaded.addresses["entry"], self.__name__, otherwise)
         self._definitions.append(definition)
         return function
 
     def filling(self, kinds: tuple[Kind, ...], first: int, given: tuple[Any, ...], name: str, doc: str) -> Any:
-        """See `filling.filling`; `given` is what `FillingEntry` reads."""
+        """See `jit.filling`; `given` is what `FillingEntry` reads."""
         loaded, keep = self.load(kinds, first=first), list[Any]()
-        function, definition = objects.python_function(loaded.addresses["entry"], name, (*given, keep), doc)
+        function, definition = python_function(loaded.addresses["entry"], name, (*given, keep), doc)
         keep += definition, loaded
         return function
 
@@ -117,16 +118,15 @@ class Kernel:
         symbols = {x: id(_object(y)) for x, y in content.objects.items()}
         for symbol, (module, function, others) in content.imported.items():
             symbols[symbol] = apart.cell_address(getattr(import_module(module), function), others)
-        symbols |= {"PyArray_New": objects.new_array(), apart.SYMBOL: apart.ADDRESS}
+        symbols |= {"PyArray_New": new_array(), apart.SYMBOL: apart.ADDRESS}
         found, keep = load(content.code, symbols)
         return Loaded(content.compiled, found, keep)
 
     def _compiled(self, kinds: tuple[Kind, ...], first: int | None) -> Content:
         # here: a process whose machine code is on disk needs no compiler
-        from rne_dynamics.compiling.filling_entry import FillingEntry
         from rne_dynamics.compiling.module import Module
         from rne_dynamics.compiling.native import object_code
-        from rne_dynamics.compiling.python_entry import PythonEntry
+        from rne_dynamics.compiling.python_entry import FillingEntry, PythonEntry
 
         target = processor()
         assert target is not None

@@ -1,16 +1,19 @@
-"""Kernels as plain Python functions, for numbers of any type.
+"""Kernels as plain Python functions, for numbers of any type; tables and calls of machine code, as in kernels.
 
 Counting operations and writing straight-line code run a kernel's own source, so that no operation is left out.
+`expressions.py` translates tables and calls.
 """
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Callable, Mapping
 from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -78,3 +81,35 @@ class _Replaced:
 
     def __getattr__(self, name: str) -> Any:
         return self._instead[name] if name in self._instead else getattr(self._module, name)
+
+
+def call(address: int, arrays: tuple[Any, ...]) -> int:
+    """The status that a function of pointers to the arrays' memory returns."""
+    function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * len(arrays))(int(address))
+    return int(function(*(array.ctypes.data for array in arrays)))
+
+
+def call_rows(address: int, rows: int, arrays: tuple[Any, ...]) -> int:
+    """0 after a call of `BatchCode.run`."""
+    function = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * len(arrays))(int(address))
+    function(rows, *(array.ctypes.data for array in arrays))
+    return 0
+
+
+def in_python(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel as plain Python; machine code that it calls by address runs."""
+    return PlainKernels({}, np.zeros)(kernel)
+
+
+def per_body(topology: NDArray[Any]) -> list[Any]:
+    """A table with an item for each row, and one at −1: the base, the parent of the first body.
+
+    What is put into it is a number or a tuple, all of one kind. It ends with the function that makes it, unless that
+    returns it.
+    """
+    return [None] * (len(topology) + 1)
+
+
+def table(count: int) -> list[Any]:
+    """As `per_body`, for so many items."""
+    return [None] * count

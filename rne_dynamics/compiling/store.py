@@ -1,12 +1,15 @@
-"""Machine code on disk: one file each, named by a hash of all that it depends on.
+"""Machine code on disk: one file each, named by a hash of all that it depends on. docs/start_up.md says where they are.
 
-Files are of this user only (`private_files`), and written whole or not at all. docs/start_up.md says where they are.
+Files of machine code and pickles are written by this user or root only, and read completely or not at all. Writers may
+be concurrent and disks may fail.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
+import stat
 import tempfile
 import time
 import warnings
@@ -14,7 +17,112 @@ from functools import cache
 from pathlib import Path
 
 from rne_dynamics.advice import rne
-from rne_dynamics.compiling.private_files import distrusted_folder, make_folder, read_whole, warn_of, write_whole
+
+#: Permissions by which others may write.
+_OTHERS, _GROUP = stat.S_IWOTH, stat.S_IWGRP
+_DIGEST = hashlib.sha256().digest_size
+
+
+def distrust(state: os.stat_result, *, sticky: bool = False) -> str:
+    """Why another user may have written a file or folder; "" if none can, and on Windows.
+
+    It must belong to this user or root, and nobody else may write to it, but a group of this user alone (umask 002);
+    `sticky` skips the permissions.
+    """
+    if not hasattr(os, "geteuid"):
+        return ""
+    if state.st_uid not in (0, os.geteuid()):
+        return f"belongs to user {state.st_uid}"
+    if sticky:
+        return ""
+    if state.st_mode & _OTHERS:
+        return "may be written by everybody"
+    if state.st_mode & _GROUP and not _only_us(state.st_gid):
+        return f"may be written by group {state.st_gid}"
+    return ""
+
+
+def distrusted_folder(folder: Path) -> str:
+    """Why another user may replace files in `folder`, without symbolic links, or rename one above; "" if none can.
+
+    A folder above it may be writable by everybody if it is sticky, as /tmp. Folders that do not exist are skipped.
+    """
+    for place in (folder, *folder.parents):
+        try:
+            state = place.stat()
+        except OSError:
+            continue
+        if not stat.S_ISDIR(state.st_mode):
+            continue
+        sticky = place != folder and state.st_mode & stat.S_ISVTX
+        why = distrust(state, sticky=bool(sticky))
+        if why:
+            return f"{place} {why}"
+    return ""
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder and missing ones above it, writable by this user only, whatever the umask."""
+    for place in (*reversed(folder.parents), folder):
+        if not place.is_dir():
+            place.mkdir(mode=0o755, exist_ok=True)
+
+
+@cache
+def _only_us(group: int) -> bool:
+    """Whether no other user is in a group."""
+    import grp
+    import pwd
+
+    try:
+        me = pwd.getpwuid(os.geteuid()).pw_name
+        members = set(grp.getgrgid(group).gr_mem)
+    except KeyError:  # a user or group without a name
+        return False
+    members.update(user.pw_name for user in pwd.getpwall() if user.pw_gid == group)
+    return members <= {me}
+
+
+def read_whole(path: Path) -> bytes | None:
+    """What `write_whole` wrote; None if missing, damaged or, with a warning, if another user may have written it."""
+    try:
+        with path.open("rb") as file:
+            why = distrust(os.fstat(file.fileno()))
+            content = b"" if why else file.read()
+    except OSError:
+        return None
+    if why:
+        warn_of(f"{path} {why}")
+        return None
+    payload = content[_DIGEST:]
+    return payload if hashlib.sha256(payload).digest() == content[:_DIGEST] else None
+
+
+@cache
+def warn_of(why: str) -> None:
+    """Warn, once for each reason, that kernels on disk are not used."""
+    warnings.warn(
+        f"compiled kernels are not loaded, but compiled again: {why}; they are machine code, so only this user and "
+        "root may write them. Correct the owner (chown) and the permissions (chmod go-w), or set "
+        "RNE_DYNAMICS_CACHE_DIR to a folder of your own",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+def write_whole(path: Path, payload: bytes) -> None:
+    """Write a hash and the payload elsewhere, then rename: readers see the old file or the new one; `OSError`."""
+    number, temporary = tempfile.mkstemp(dir=path.parent, suffix=".new")
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(hashlib.sha256(payload).digest() + payload)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
+        raise
+
 
 #: Environment variables: the folder; and whether to print what is read and written.
 FOLDER, SHOW = "RNE_DYNAMICS_CACHE_DIR", "RNE_DYNAMICS_SHOW_CACHE"

@@ -16,6 +16,7 @@ from functools import cache
 from types import FunctionType
 from typing import Any
 
+from rne_dynamics.compiling.arrays import JoinedError, Variable
 from rne_dynamics.compiling.expressions import Callees, Expressions
 from rne_dynamics.compiling.instructions import UntranslatableError
 from rne_dynamics.compiling.kinds import (
@@ -32,7 +33,6 @@ from rne_dynamics.compiling.kinds import (
     registers,
     result_type,
 )
-from rne_dynamics.compiling.variables import JoinedError, Variable
 
 #: Longest range of known length that is written out instead of a loop.
 _UNROLLED = 10

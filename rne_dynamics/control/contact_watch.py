@@ -28,9 +28,9 @@ from rne_dynamics.control.parameters import (
 )
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.control.tracking_law import FrictionCompensation, joint_compensation
-from rne_dynamics.dynamics.declared.arm import Arm, arm_of
+from rne_dynamics.dynamics.declared.arguments import Arm, arm_of
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian
-from rne_dynamics.dynamics.newton_euler.momentum_terms import (
+from rne_dynamics.dynamics.newton_euler.newton_euler import (
     DRIFT,
     MOMENTUM,
     MOMENTUM_ROWS,

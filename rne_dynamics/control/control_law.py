@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.control.thresholds import LONGEST_DELAY
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot

@@ -24,12 +24,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.closed_chain.assembly import assemble
-from rne_dynamics.closed_chain.generic_rank import generic_rank
-from rne_dynamics.closed_chain.independence import independent_joints
-from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
-from rne_dynamics.closed_chain.motor_inertia import motor_inertia
-from rne_dynamics.closed_chain.tree_motion import nearest_state
+from rne_dynamics.closed_chain.assembly import assemble, nearest_state
+from rne_dynamics.closed_chain.independence import generic_rank, independent_joints
+from rne_dynamics.closed_chain.inverse_dynamics import closed_mass_matrix, motor_inertia
 from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.parameters import joint_name
 from rne_dynamics.control.thresholds import CALM, SAFETY

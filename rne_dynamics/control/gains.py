@@ -21,8 +21,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.control.parameters import frozen_vector, joint_name
 from rne_dynamics.errors import ControlError
-from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.rebuilt import Rebuilt
+from rne_dynamics.model.inertia import Array, Rebuilt
 
 #: Damping ratio of the sampled loop below which a warning is given.
 LEAST_DAMPING_RATIO = 0.3

@@ -10,11 +10,10 @@ from rne_dynamics.control.control_law import Reference, TorqueTerms
 from rne_dynamics.control.model_terms import holding_terms
 from rne_dynamics.control.parameters import every_joint_driven, frozen_vector, measured
 from rne_dynamics.control.tracking_law import FrictionCompensation
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.model.friction import JointFriction, joint_friction
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.inertia import Array, set_fields
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.model.rebuilt import set_fields
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,8 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory, Trajectory
 from rne_dynamics.errors import ControlError, TrajectoryError
-from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.rebuilt import set_fields
+from rne_dynamics.model.inertia import Array, set_fields
 
 #: Impulses nearer than this fraction of a shaper's length are one: they differ by rounding.
 SAME_IMPULSE = 1e-12

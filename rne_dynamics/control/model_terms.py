@@ -10,32 +10,32 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.closed_chain.assembly import nearest_state
 from rne_dynamics.closed_chain.closing import DONE, assemble_kernel, motion_map_kernel
-from rne_dynamics.closed_chain.generic_rank import generic_rank
+from rne_dynamics.closed_chain.independence import generic_rank, refusal
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
-from rne_dynamics.closed_chain.refusals import refusal
-from rne_dynamics.closed_chain.terms import closed_terms_kernel
+from rne_dynamics.closed_chain.tree_coordinates import closed_terms_kernel
 from rne_dynamics.closed_chain.tree_dynamics import tree_terms
-from rne_dynamics.closed_chain.tree_motion import nearest_state
-from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.plain import call
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
-from rne_dynamics.dynamics.declared.arm import Arm, arm_of
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
-from rne_dynamics.dynamics.declared.inertia_code import inertia_of, shared_code
-from rne_dynamics.dynamics.declared.specialised import efforts_parameters, sample_of
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque, gravity_torque_kernel
-from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics, inverse_dynamics_kernel
+from rne_dynamics.dynamics.declared.arguments import Arm, BaseMotion, arm_of
+from rne_dynamics.dynamics.declared.specialised import efforts_parameters, inertia_of, sample_of, shared_code
+from rne_dynamics.dynamics.newton_euler.newton_euler import (
+    gravity_torque,
+    gravity_torque_kernel,
+    inverse_dynamics,
+    inverse_dynamics_kernel,
+)
 from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.friction import passive_viscous
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.rows import matrix_times, product, transposed_times
-from rne_dynamics.straight_line.recipe import Recipe
-from rne_dynamics.straight_line.status import VALID
+from rne_dynamics.straight_line.recipe import VALID, Recipe
 
 if TYPE_CHECKING:
     from rne_dynamics.straight_line.state_code import StateCode

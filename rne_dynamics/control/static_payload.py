@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from rne_dynamics.control.parameters import check_number, frozen_vector
 from rne_dynamics.dynamics.declared.arguments import check_open_arm, state_arrays
 from rne_dynamics.dynamics.derivatives.regressor import PARAMETERS, regressor
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
+from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.bodies import LinkFrame
 from rne_dynamics.model.inertia import Array

@@ -14,13 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.plain import call
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.model_terms import inertia_terms_kernel, shared_terms
-from rne_dynamics.dynamics.declared.arm import Arm
-from rne_dynamics.dynamics.kinematics.jacobian import jacobian_kernel
-from rne_dynamics.dynamics.kinematics.world_motion import motions_in_world
+from rne_dynamics.dynamics.declared.arguments import Arm
+from rne_dynamics.dynamics.kinematics.jacobian import jacobian_kernel, motions_in_world
 from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import columns
@@ -29,7 +28,7 @@ from rne_dynamics.spatial.cholesky import jacobi
 from rne_dynamics.spatial.pairs import acceleration_at, motion_at, put_slice_pair
 from rne_dynamics.spatial.rows import product, slice_vector
 from rne_dynamics.spatial.vector import Matrix, Vector, add, column, compose, compose_back, rotate, rotate_back
-from rne_dynamics.straight_line.status import VALID
+from rne_dynamics.straight_line.recipe import VALID
 
 # Motion of the tool at a state: turn R, place p, velocity (v, ω), acceleration (v̇, ω̇), in axes of the base. The
 # measured one is that at q̈ = 0, J̇ q̇; that of the reference follows.

@@ -15,12 +15,11 @@ from rne_dynamics.control.control_law import CompiledLaw, Reference, TorqueTerms
 from rne_dynamics.control.gains import Gains, lowest_rate
 from rne_dynamics.control.parameters import check_number, every_joint_driven, measured, of_node
 from rne_dynamics.dispatch import mechanism_of
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import SCALED, JointFriction, faded, joint_friction, smooth_sign
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.inertia import Array, Rebuilt
 from rne_dynamics.model.mechanism import Mechanism, RigidRobot
-from rne_dynamics.model.rebuilt import Rebuilt
 
 
 @helper

@@ -22,8 +22,7 @@ from rne_dynamics.control.motion.path import ORDER, Departure, Path
 from rne_dynamics.control.motion.takeover import takeover
 from rne_dynamics.control.parameters import check_number, frozen_vector, joint_name, measured
 from rne_dynamics.errors import TrajectoryError
-from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.rebuilt import Rebuilt, set_fields
+from rne_dynamics.model.inertia import Array, Rebuilt, set_fields
 
 
 @dataclass(frozen=True, eq=False)

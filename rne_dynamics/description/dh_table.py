@@ -13,7 +13,7 @@ from rne_dynamics.description.schema import Choice, Key, ListOf, Marked, Name, N
 from rne_dynamics.description.sources import Source
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.errors import ModelError
-from rne_dynamics.model.denavit_hartenberg import DHLink, dh_tree
+from rne_dynamics.model.assembly import DHLink, dh_tree
 from rne_dynamics.model.inertia import Inertia, symmetric
 from rne_dynamics.model.tree import KinematicTree, Limits
 

@@ -18,15 +18,13 @@ from rne_dynamics.description.model_schema import CARRIED, HUB, SECTIONS
 from rne_dynamics.description.schema import Marked
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.assembly import assemble
-from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.flexible.arm import FlexibleArm, carried
 from rne_dynamics.model.flexible.beam import Beam, Shapes
 from rne_dynamics.model.flexible.beam_modes import modal_link
-from rne_dynamics.model.flexible.carried import carried
 from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.flexible.modal_file import load_modal_link
-from rne_dynamics.model.flexible.section import Section
 from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.model.materials import Elastic
+from rne_dynamics.model.materials import Elastic, Section
 from rne_dynamics.model.tree import KinematicTree
 
 _PER_LENGTH = ("mass_per_length", "EI", "GJ", "polar")

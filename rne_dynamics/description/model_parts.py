@@ -14,7 +14,7 @@ from rne_dynamics.description.schema import Marked
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.model.inertia import Array, symmetric
 from rne_dynamics.model.layout import FLOATING, KIND
-from rne_dynamics.model.loop import DIRECTIONS, Loop, LoopFrame
+from rne_dynamics.model.mechanism import DIRECTIONS, Loop, LoopFrame
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import ONE_FREEDOM, Friction, JointKind, KinematicTree, Payload
 

@@ -21,8 +21,8 @@ from rne_dynamics.description.schema import (
     Whole,
 )
 from rne_dynamics.model.flexible.beam import Shapes
-from rne_dynamics.model.flexible.section import Section, rectangle, rod, tube
-from rne_dynamics.model.loop import DIRECTIONS, LoopKind
+from rne_dynamics.model.materials import Section, rectangle, rod, tube
+from rne_dynamics.model.mechanism import DIRECTIONS, LoopKind
 
 #: Cross-sections by `kind`: the function that makes one, and the lengths that it takes.
 SECTIONS: MappingProxyType[str, tuple[Callable[..., Section], tuple[str, ...]]] = MappingProxyType(

@@ -34,10 +34,10 @@ from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.description.yaml_nodes import MOST_BYTES, read_yaml
 from rne_dynamics.errors import ArgumentError, DescriptionError, ModelError
 from rne_dynamics.input_file import read_limited
-from rne_dynamics.model.composite import composite
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.materials import density_of
 from rne_dynamics.model.mesh import load_mesh, mesh_inertia
+from rne_dynamics.model.principal import composite
 from rne_dynamics.model.solids import SOLIDS
 
 

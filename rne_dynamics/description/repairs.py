@@ -20,9 +20,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from rne_dynamics.description.lint.findings import Finding, Reading, warning
-from rne_dynamics.description.markup import Element
+from rne_dynamics.description.markup import Element, parse_number
 from rne_dynamics.description.outline import INERTIAL_ELEMENTS, JOINT_ELEMENTS, POSITION, Unbounded
-from rne_dynamics.description.strict_numbers import parse_number
 from rne_dynamics.description.urdf_tree import rpy_of
 from rne_dynamics.model.inertia import skew
 from rne_dynamics.model.tree import JointKind

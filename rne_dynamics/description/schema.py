@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from rne_dynamics.description.lint.findings import Reading, error
-from rne_dynamics.description.strict_numbers import LARGEST, parse_number
+from rne_dynamics.description.markup import LARGEST, parse_number
 from rne_dynamics.description.yaml_nodes import entries, line_of, shown
 
 

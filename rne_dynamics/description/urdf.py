@@ -76,8 +76,8 @@ def load_urdf(
     -----
     Links without inertia are massless. Missing limits are infinite, except `lower` and `upper`, which are 0 in URDF;
     the soft limits of <safety_controller> narrow them. A mimic of a missing joint is ignored. Rotor inertia and gear
-    ratio come from <transmission> elements, see `rne_dynamics.description.transmissions`. Materials, meshes and Gazebo
-    tags are not read.
+    ratio come from <transmission> elements, see `rne_dynamics.description.lint.description`. Materials, meshes and
+    Gazebo tags are not read.
     """
     read = read_source(source, mappings, lenient=lenient)
     if not read.name.startswith("<") and is_model_file(read):

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.declared.arguments import state_arrays
+from rne_dynamics.model.body_inertia import rotor_inertia
 from rne_dynamics.model.friction import joint_friction, smooth_signs
-from rne_dynamics.model.generalized_inertia import rotor_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel

@@ -11,16 +11,13 @@ from types import MappingProxyType
 
 from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
 from rne_dynamics.dynamics.declared.quantity import Quantity
-from rne_dynamics.dynamics.derivatives.coriolis import CORIOLIS_MATRIX
 from rne_dynamics.dynamics.derivatives.forward_derivatives import FORWARD_DYNAMICS_DERIVATIVES
-from rne_dynamics.dynamics.derivatives.inverse_derivatives import INVERSE_DYNAMICS_DERIVATIVES
+from rne_dynamics.dynamics.derivatives.inverse_derivatives import CORIOLIS_MATRIX, INVERSE_DYNAMICS_DERIVATIVES
 from rne_dynamics.dynamics.derivatives.regressor import REGRESSOR
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
-from rne_dynamics.dynamics.kinematics.configuration import INTEGRATE_CONFIGURATION
-from rne_dynamics.dynamics.kinematics.jacobian import JACOBIAN, JACOBIAN_RATE
+from rne_dynamics.dynamics.kinematics.jacobian import INTEGRATE_CONFIGURATION, JACOBIAN, JACOBIAN_RATE
 from rne_dynamics.dynamics.kinematics.kinematics import FORWARD_KINEMATICS
-from rne_dynamics.dynamics.newton_euler.gravity import GRAVITY_TORQUE
-from rne_dynamics.dynamics.newton_euler.newton_euler import BIAS_TORQUE, INVERSE_DYNAMICS
+from rne_dynamics.dynamics.newton_euler.newton_euler import BIAS_TORQUE, GRAVITY_TORQUE, INVERSE_DYNAMICS
 
 QUANTITIES: Mapping[str, Quantity] = MappingProxyType(
     {

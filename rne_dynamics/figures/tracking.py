@@ -22,7 +22,7 @@ from rne_dynamics.figures.style import (
 )
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.protocol import Robot
-from rne_dynamics.model.table import is_length
+from rne_dynamics.model.robot import is_length
 
 
 class Units(NamedTuple):

@@ -1,15 +1,26 @@
 """Arms with flexible links: the recursive Lagrangian equations of document 003, and what follows from them."""
 
-from rne_dynamics.flexible.energy import flexible_center_of_mass, flexible_kinetic_energy, flexible_potential_energy
+from rne_dynamics.flexible.energy import (
+    flexible_center_of_mass,
+    flexible_forward_kinematics,
+    flexible_kinetic_energy,
+    flexible_potential_energy,
+    tip_deflections,
+)
 from rne_dynamics.flexible.equations import (
     Accelerations,
     EquationsOfMotion,
     equations_of_motion,
     flexible_forward_dynamics,
 )
-from rne_dynamics.flexible.inverse_dynamics import Followed, JointEffort, flexible_inverse_dynamics, follow
-from rne_dynamics.flexible.linearised import Linearised, linearised
-from rne_dynamics.flexible.poses import flexible_forward_kinematics, tip_deflections
+from rne_dynamics.flexible.linearised import (
+    Followed,
+    JointEffort,
+    Linearised,
+    flexible_inverse_dynamics,
+    follow,
+    linearised,
+)
 from rne_dynamics.flexible.static import QuasiStatic, quasi_static, static_deflection
 from rne_dynamics.flexible.theory_range import BendingRangeWarning
 

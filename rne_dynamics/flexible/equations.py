@@ -7,12 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale, solved_accelerations
-from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.flexible.arguments import coordinates
-from rne_dynamics.flexible.packed import pack
-from rne_dynamics.flexible.remaining import flexible_terms_kernel
+from rne_dynamics.dynamics.composite.mass_matrix import inertia_scale, solved_accelerations
+from rne_dynamics.dynamics.declared.arguments import BaseMotion, Wrenches, bodies_wrenches, packed_base
+from rne_dynamics.flexible.inertia import flexible_terms_kernel
+from rne_dynamics.flexible.packed import coordinates, pack
 from rne_dynamics.flexible.specialised import by_own_code
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array

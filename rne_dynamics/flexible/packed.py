@@ -1,15 +1,20 @@
-"""A flexible arm as plain arrays for the kernels; what is a pair in `homogeneous` is a row of twelve numbers."""
+"""A flexible arm as plain arrays for the kernels, and checks of arguments before them.
+
+What is a pair in `motion` is a row of twelve numbers.
+"""
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from rne_dynamics.dynamics.declared.arguments import as_rows, vectors
+from rne_dynamics.errors import ModelError
 from rne_dynamics.model import layout
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.modal import ModalLink
@@ -157,3 +162,37 @@ def _forms(integrals: Array, R: Array) -> Array:
     """Integrals (…, 4, 3) of a link as rows of twelve numbers in the axes of its body, for R = ``R_BL``."""
     turned, top = R @ np.swapaxes(integrals[..., 1:, :], -1, -2) @ R.T, integrals[..., 0, :] @ R.T
     return np.concatenate([turned.reshape(*top.shape[:-1], 9), top], axis=-1)
+
+
+#: Arguments that hold one number a mode; all others hold one a joint.
+_MODAL = ("delta", "deltad", "deltadd")
+
+
+def check_flexible(arm: FlexibleArm) -> None:
+    """`ModelError` for a rigid robot or a mechanism, which callers without type checkers may hand over."""
+    if not getattr(arm, "flexible_links", ()):
+        name = getattr(arm, "name", type(arm).__name__)
+        raise ModelError(
+            f"robot {name!r} has no flexible links, and this function is for arms that have some; take the "
+            "functions of rne_dynamics itself, or describe how its links bend in a model file (flexible: ...)"
+        )
+
+
+def coordinates(arm: FlexibleArm, **arguments: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
+    """Vectors broadcast to one leading shape: that, and new arrays (batch, modes) or (batch, n).
+
+    ``delta``, ``deltad``, ``deltadd`` hold one number a mode, everything else one a joint. `ModelError` for a robot
+    without flexible links, `ArgumentError` for what are no finite numbers of such shapes.
+    """
+    check_flexible(arm)
+    arrays = {}
+    for name, value in arguments.items():
+        kind, names = ("mode", arm.mode_names) if name in _MODAL else ("joint", arm.joint_names)
+        wanted = f"arm {arm.name!r} wants (..., {len(names)}), in the order of arm.{kind}_names"
+        arrays[name] = vectors(name, value, len(names), wanted, partial(_at_name, names))
+    lead, rows = as_rows(arrays)
+    return lead, [np.array(row) for row in rows]
+
+
+def _at_name(names: tuple[str, ...], place: str, number: float, k: int) -> str:
+    return f"{place} ({names[k]}) is {number}"

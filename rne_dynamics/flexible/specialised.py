@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
+from rne_dynamics.dynamics.composite.mass_matrix import inertia_scale_kernel
 from rne_dynamics.dynamics.declared import specialised
 from rne_dynamics.dynamics.declared.specialised import kept_code, own_function, rounded_turns, rows_by
-from rne_dynamics.flexible.arguments import check_flexible, coordinates
-from rne_dynamics.flexible.packed import Packed, pack
-from rne_dynamics.flexible.remaining import flexible_terms_kernel
+from rne_dynamics.flexible.inertia import flexible_terms_kernel
+from rne_dynamics.flexible.packed import Packed, check_flexible, coordinates, pack
 from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats
 from rne_dynamics.errors import ArgumentError, ModelError
-from rne_dynamics.flexible.arguments import check_flexible, coordinates
 from rne_dynamics.flexible.equations import equations_of_motion
+from rne_dynamics.flexible.packed import check_flexible, coordinates
 from rne_dynamics.flexible.theory_range import reported_findings
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array

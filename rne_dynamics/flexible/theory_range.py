@@ -20,9 +20,8 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
-from rne_dynamics.model.flexible.arm import FlexibleArm
-from rne_dynamics.model.flexible.beam_field import BeamField
-from rne_dynamics.model.flexible.carried import clamped_frequencies, loads
+from rne_dynamics.model.flexible.arm import FlexibleArm, clamped_frequencies, loads
+from rne_dynamics.model.flexible.beam_modes import BeamField
 from rne_dynamics.model.inertia import Array
 
 #: Largest deflection of a link's end, as a part of its length, without and with stiffening.

@@ -14,7 +14,7 @@ from rne_dynamics.advice import rne
 from rne_dynamics.description.lint.description import examine
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import Source
-from rne_dynamics.description.urdf_edits import with_inertias
+from rne_dynamics.description.urdf_writer import with_inertias
 from rne_dynamics.dynamics.derivatives.regressor import inertial_parameters
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.identification.consistent_fit import corrected, moved, parameters_of, pseudo_inertia

@@ -20,7 +20,7 @@ from rne_dynamics.dispatch import gravity_torque, inverse_dynamics
 from rne_dynamics.figures.tracking import REVOLUTE, joint_units
 from rne_dynamics.identification.motion import LowPass, motions_of
 from rne_dynamics.identification.triangles import USUAL
-from rne_dynamics.model.generalized_inertia import rotor_inertia
+from rne_dynamics.model.body_inertia import rotor_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.recording.recording import Recording

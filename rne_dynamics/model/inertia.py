@@ -1,20 +1,36 @@
-"""Mass, mass centre and inertia of one rigid body, and the laws that move and add them."""
+"""Mass, mass centre and inertia of one rigid body, and the laws that move and add them; frozen objects and arrays."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.errors import ModelError
-from rne_dynamics.model.rebuilt import Rebuilt, set_fields
 
 Array = NDArray[np.float64]
 _T = TypeVar("_T", bound=NDArray[Any])
+
+
+class Rebuilt:
+    """A dataclass that is pickled as the arguments it was made of.
+
+    NumPy forgets in a pickle which arrays are read-only. Construction checks and
+    freezes the object again, so that kernels, which are compiled for read-only arrays, are not compiled anew.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, f.name) for f in fields(self) if f.init)  # type: ignore[arg-type]
+
+
+def set_fields(frozen: object, **values: object) -> None:
+    """Set fields of a frozen dataclass while it is made: what was given, checked, and what follows from it."""
+    for name, value in values.items():
+        object.__setattr__(frozen, name, value)
 
 
 def frozen_array(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:

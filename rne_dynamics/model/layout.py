@@ -25,7 +25,7 @@ POSITION_INDEX = 2  # where the joint's position starts in q
 VELOCITY_INDEX = 3  # where the joint's velocity starts in qd; mimic joints share their leader's
 TOPOLOGY_COLUMNS = 4
 
-#: Parent of the bodies on the base, and the base's place in tables of bodies (`compiling.tables`): the last one.
+#: Parent of the bodies on the base, and the base's place in tables of bodies (`compiling.plain`): the last one.
 BASE = -1
 
 REVOLUTE = 0

@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from rne_dynamics.advice import extra
 from rne_dynamics.errors import ArgumentError, DescriptionError, MissingDependencyError, ModelError
 from rne_dynamics.input_file import check_regular
-from rne_dynamics.model.inertia import Array, Inertia, read_only
+from rne_dynamics.model.inertia import Array, Inertia, read_only, set_fields
 from rne_dynamics.model.principal import check_physical
-from rne_dynamics.model.rebuilt import set_fields
 from rne_dynamics.model.solids import mass_of
 
 #: A part of an arm is not larger than this; its file is in millimetres.

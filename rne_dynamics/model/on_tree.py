@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from rne_dynamics.errors import ModelError, index_of
 from rne_dynamics.model.bodies import Base, LinkFrame
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.robot import RobotModel, effort_limits
-from rne_dynamics.model.table import RobotTable
+from rne_dynamics.model.robot import RobotModel, RobotTable, effort_limits
 from rne_dynamics.model.tree import KinematicTree, Payload
 
 _Self = TypeVar("_Self", bound="OnTree")

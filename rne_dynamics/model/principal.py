@@ -1,10 +1,12 @@
-"""Principal axes and symmetry of an inertia, and whether a body can have it.
+"""Principal axes and symmetry of an inertia, whether a body can have it; bodies made of several.
 
-Sections 4.2.3.2 and 4.2.3.4 of the textbook chapter on Newton–Euler formulations.
+Sections 4.2.3.2 and 4.2.3.4 of the textbook chapter on Newton–Euler formulations; its problems 4.10–4.21: sums of
+parts, less their holes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -12,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.errors import ModelError
-from rne_dynamics.model.inertia import Array, Inertia, frozen_array
+from rne_dynamics.model.inertia import Array, Inertia, frozen_array, skew
 
 #: Planes of a frame by name, with the coordinate perpendicular to each.
 _PLANES = (("xy", 2), ("yz", 0), ("zx", 1))
@@ -139,3 +141,37 @@ def equivalent_box(mass: float, moments: ArrayLike) -> Array | None:
     if squares.min() < floor:
         return None
     return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+
+
+_FIX = "a hole must lie within the material, and be given with that material's density"
+
+
+def composite(parts: Iterable[Inertia], holes: Iterable[Inertia] = ()) -> Inertia:
+    """All parts in one frame as one body, less the holes, of the material that was there; `ModelError`: impossible.
+
+    What overlaps counts twice, and a hole that reaches out of the material takes out what was not there.
+    """
+    whole: Inertia | None = None
+    for part in parts:
+        whole = part if whole is None else whole + part
+    if whole is None:
+        raise ModelError("a composite without parts; give at least one")
+    for hole in holes:
+        whole = without(whole, hole)
+    return whole
+
+
+def without(body: Inertia, hole: Inertia) -> Inertia:
+    """The body less what a hole took out of it; both in the same frame. Errors as for `composite`."""
+    mass = body.mass - hole.mass
+    if mass <= 1e-12 * body.mass:
+        raise ModelError(f"a hole of {hole.mass:g} kg in a body of {body.mass:g} kg; some mass must be left; {_FIX}")
+    com = (body.first_moment - hole.first_moment) / mass
+    total: Array = np.zeros((3, 3))
+    for sign, part in ((1.0, body), (-1.0, hole)):
+        c = skew(part.com - com)
+        total += sign * (part.inertia - part.mass * c @ c)
+    rest = Inertia(mass, com, 0.5 * (total + total.T))
+    # round-off is as large as what was subtracted, not as what is left
+    scale = np.abs(body.about(com)).max() / max(np.abs(rest.inertia).max(), np.finfo(float).tiny)
+    return check_physical(rest, f"what a hole of {hole.mass:g} kg leaves", fix=_FIX, tolerance=1e-12 * scale + 1e-9)

@@ -1,7 +1,7 @@
 """Inertia of uniform solids and thin shells, from a mass or a density.
 
 Every function takes lengths in metres and exactly one of ``mass`` (kg) and ``density`` (kg/m³), and returns an
-`Inertia` in the frame that its docstring names; `Inertia.moved` places it elsewhere, `composite` (model/composite.py)
+`Inertia` in the frame that its docstring names; `Inertia.moved` places it elsewhere, `composite` (model/principal.py)
 joins several. Bodies of revolution turn about z. Thin bodies need a thickness (or, for rods, a cross-section) where a
 density is given, to weigh with; their inertia is that of zero thickness.
 

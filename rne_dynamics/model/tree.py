@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.errors import ModelError, index_of, unknown_name
-from rne_dynamics.model.inertia import Array, Inertia, frozen_array, skew
-from rne_dynamics.model.rebuilt import Rebuilt, set_fields
+from rne_dynamics.model.inertia import Array, Inertia, Rebuilt, frozen_array, set_fields, skew
 
 
 class JointKind(Enum):
@@ -34,6 +33,7 @@ class JointKind(Enum):
 
 #: Joints of one freedom.
 ONE_FREEDOM = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
+
 
 @dataclass(frozen=True)
 class Limits:

@@ -14,10 +14,10 @@ from sensor_msgs.msg import Imu, JointState
 
 from rne_dynamics.control.guards.base_filter import BaseFilter, BaseSensor
 from rne_dynamics.control.thresholds import NANOSECONDS
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
-from rne_dynamics.dynamics.kinematics.rotations import rotation_quaternions
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
+from rne_dynamics.dynamics.kinematics.kinematics import rotation_quaternions
 from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError, StateError
-from rne_dynamics.flexible.poses import tip_deflections
+from rne_dynamics.flexible.energy import tip_deflections
 from rne_dynamics.flexible.theory_range import deflections, range_findings
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array

@@ -1,6 +1,6 @@
-"""Cholesky's method for positive definite systems; modes of an inertia and a stiffness by Jacobi's, without LAPACK.
+"""Cholesky's method for positive definite systems, and modes of an inertia and a stiffness by Jacobi's method.
 
-The factors are the last step of all engines that form a mass matrix.
+Without LAPACK. The factors are the last step of all engines that form a mass matrix.
 """
 
 from __future__ import annotations

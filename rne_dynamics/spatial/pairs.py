@@ -1,4 +1,4 @@
-"""Pairs of vectors, linear part first: motions and wrenches; and the inertia of a rigid body, which maps them.
+"""Pairs of vectors, linear part first: motions and wrenches; and the inertia of a rigid body.
 
 A motion is (v, ω) or (v̇, ω̇) of a frame, at its origin; a wrench is (f, n) on a body, n about that origin. R and p
 place the child frame in the parent's. The accelerations are those of the origin as a point. The inertia is (m, h, J)

@@ -11,7 +11,7 @@ import numpy as np
 
 from rne_dynamics.compiling.linking import c_function
 from rne_dynamics.compiling.processor import Processor, processor
-from rne_dynamics.straight_line.batch_ir import module_text
+from rne_dynamics.straight_line.batch_ir import WIDE, module_text
 from rne_dynamics.straight_line.machine_code import (
     Form,
     is_right,
@@ -19,7 +19,6 @@ from rne_dynamics.straight_line.machine_code import (
     warn_of_wrong_code,
 )
 from rne_dynamics.straight_line.recipe import Recipe
-from rne_dynamics.straight_line.strips import WIDE
 from rne_dynamics.straight_line.trace import Program
 
 

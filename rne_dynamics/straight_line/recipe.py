@@ -1,4 +1,4 @@
-"""Inputs of straight-line code: a kernel, its arguments besides the state, and a sample state."""
+"""Inputs of straight-line code: a kernel, its arguments besides the state, and a sample state; its status."""
 
 from __future__ import annotations
 
@@ -69,3 +69,8 @@ class Recipe:
     def widths(self) -> tuple[int, ...]:
         """Numbers in a row of each input."""
         return tuple(len(vector) for vector in self.sample)
+
+
+#: As a sum: all inputs finite and every decision as in the sample; a number that is not finite; a comparison with
+#: another outcome, or an angle too large for the sines. Then its outputs are not valid.
+VALID, NOT_FINITE, REFUSED = 0, 1, 2

@@ -11,18 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.addresses import call
-from rne_dynamics.compiling.filling import filling
-from rne_dynamics.compiling.jit import kernel, threaded_kernel
+from rne_dynamics.compiling.jit import filling, kernel, threaded_kernel
 from rne_dynamics.compiling.linking import c_function
+from rne_dynamics.compiling.plain import call
 from rne_dynamics.compiling.processor import Processor
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.straight_line.columns_ir import columns_text
 from rne_dynamics.straight_line.graph import LARGEST
 from rne_dynamics.straight_line.machine_code import Form, Loaded, is_right, machine_code, warn_of_wrong_code
-from rne_dynamics.straight_line.recipe import Recipe
-from rne_dynamics.straight_line.state_ir import iterated_text, state_text
-from rne_dynamics.straight_line.status import NOT_FINITE, REFUSED, VALID
+from rne_dynamics.straight_line.recipe import NOT_FINITE, REFUSED, VALID, Recipe
+from rne_dynamics.straight_line.state_ir import columns_text, iterated_text, state_text
 from rne_dynamics.straight_line.trace import Program
 
 

@@ -1,6 +1,8 @@
 """A program as LLVM assembly: a function of one state.
 
-Scalar instructions, except for sines and cosines: those of up to four joints are computed in one register.
+Scalar instructions, except for sines and cosines: those of up to four joints are computed in one register; and a last
+stage for the columns of matrices, which computes as many columns at once as a register has lanes. `repetition` is the
+loop around the step of an iteration.
 """
 
 from __future__ import annotations
@@ -8,13 +10,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from rne_dynamics.compiling.instructions import constant
+from rne_dynamics.compiling.kinds import FLOAT
 from rne_dynamics.compiling.processor import Processor
-from rne_dynamics.straight_line.lines import Lines, declarations
-from rne_dynamics.straight_line.node_writer import NodeWriter
-from rne_dynamics.straight_line.recipe import Iteration
-from rne_dynamics.straight_line.repetition import repetition
-from rne_dynamics.straight_line.sin_cos import LARGEST_ANGLE, sin_cos
-from rne_dynamics.straight_line.status import NOT_FINITE, REFUSED
+from rne_dynamics.straight_line.lines import LARGEST_ANGLE, Lines, NodeWriter, declarations, sin_cos
+from rne_dynamics.straight_line.recipe import NOT_FINITE, REFUSED, Iteration
 from rne_dynamics.straight_line.trace import Program
 
 #: Most angles whose sines share a register.
@@ -177,3 +177,127 @@ class _StateWriter(NodeWriter):
 def state_declarations() -> list[str]:
     """Functions that the functions of this file call."""
     return [line for width in (1, 2, 4) for line in declarations(width)]
+
+
+def repetition(iteration: Iteration, inputs: int, refused: int) -> str:
+    """``i32 @state(a0, …, out)`` that repeats ``@step(a0, x, next)`` and calls ``@answer(x, a0, …, out)`` at the limit.
+
+    A step that returns another number than 0, and too many steps refuse the state: `refused` is in what is returned.
+    """
+    size = len(iteration.start)
+    names = [f"%a{k}" for k in range(inputs)]
+    return _TEXT.format(
+        size=size, longer=size + 1, bytes=8 * size, most=iteration.most, settled=constant(iteration.settled, FLOAT),
+        start=", ".join(f"double {constant(x, FLOAT)}" for x in iteration.start.tolist()),
+        parameters="".join(f"ptr noalias readonly {name}, " for name in names),
+        refused=refused, inputs="".join(f"ptr {name}, " for name in names),
+    )  # fmt: skip
+
+
+_TEXT = """
+@start = internal constant [{size} x double] [{start}], align 64
+define i32 @state({parameters}ptr noalias %out) nounwind {{
+entry:
+  %x = alloca [{size} x double], align 64
+  %next = alloca [{longer} x double], align 64
+  call void @llvm.memcpy.p0.p0.i64(ptr align 64 %x, ptr align 64 @start, i64 {bytes}, i1 false)
+  br label %repeat
+repeat:
+  %count = phi i32 [ 0, %entry ], [ %more, %again ]
+  %status = call i32 @step(ptr %a0, ptr %x, ptr %next)
+  %good = icmp eq i32 %status, 0
+  br i1 %good, label %moved, label %refused
+moved:
+  call void @llvm.memcpy.p0.p0.i64(ptr align 64 %x, ptr align 64 %next, i64 {bytes}, i1 false)
+  %place = getelementptr double, ptr %next, i64 {size}
+  %change = load double, ptr %place, align 8
+  %settled = fcmp ole double %change, {settled}
+  br i1 %settled, label %last, label %again
+again:
+  %more = add i32 %count, 1
+  %many = icmp uge i32 %more, {most}
+  br i1 %many, label %lost, label %repeat
+last:
+  %result = call i32 @answer(ptr %x, {inputs}ptr %out)
+  ret i32 %result
+refused:
+  %code = or i32 %status, {refused}
+  ret i32 %code
+lost:
+  ret i32 {refused}
+}}
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+"""
+
+
+def columns_text(program: Program, target: Processor) -> str:
+    """As `state_text` for a program with a last stage for columns."""
+    assert program.column is not None
+    n = program.column.widths[1]
+    columns = min(target.width, 1 << (n.bit_length() - 1))
+    parts = (
+        function_text(program, target, "internal i32 @terms", "noinline"),
+        _block(program.column, columns),
+        _state(program, n, columns),
+    )
+    declared = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
+    return "\n".join((*parts, *state_declarations(), declared))
+
+
+def _block(column: Program, width: int) -> str:
+    """The function ``void columns(shared, columns, out)`` for as many columns as a register has lanes."""
+    writer = _ColumnWriter(column, Lines(width))
+    writer.write()
+    head = "define internal void @columns(ptr noalias readonly %shared, ptr noalias readonly %column, ptr noalias %out)"
+    return "\n".join((f"{head} noinline nounwind {{", *writer.lines.text, "  ret void", "}"))
+
+
+def _state(program: Program, n: int, width: int) -> str:
+    """The function itself: all terms, the columns of the first matrices, and a copy of the others."""
+    size, replaced = n * n, program.replaced
+    shared = len(program.results) - size
+    lines = Lines(1)
+    lines.do(f"%terms = alloca [{len(program.results)} x double], align 64")
+    inputs = [f"%a{k}" for k in range(len(program.widths))]
+    lines.do(f"%status = call i32 @terms({', '.join(f'ptr {name}' for name in (*inputs, '%terms'))})")
+    first = lines.let(f"getelementptr double, ptr %terms, i64 {shared}")
+    # the last columns again where they are no whole register
+    starts = [*range(0, n - width + 1, width), *([n - width] if n % width else [])]
+    for start in (matrix * size + c for matrix in range(replaced) for c in starts):
+        given = lines.let(f"getelementptr double, ptr %terms, i64 {start}")
+        answer = lines.let(f"getelementptr double, ptr %out, i64 {start}")
+        lines.do(f"call void @columns(ptr {first}, ptr {given}, ptr {answer})")
+    rest, copied = (lines.let(f"getelementptr double, ptr {x}, i64 {replaced * size}") for x in ("%terms", "%out"))
+    count = 8 * (shared - replaced * size)
+    lines.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {copied}, ptr {rest}, i64 {count}, i1 false)")
+    head = ", ".join([*(f"ptr noalias readonly {name}" for name in inputs), "ptr noalias %out"])
+    return "\n".join((f"define i32 @state({head}) nounwind {{", *lines.text, "  ret i32 %status", "}"))
+
+
+class _ColumnWriter(NodeWriter):
+    """Numbers of the shared matrix are the same in all lanes, a number of the column is one row of as many columns."""
+
+    def write(self) -> None:
+        """Write the function's body."""
+        self.write_nodes()
+        lines, n = self.lines, self.program.widths[1]
+        for row, x in enumerate(self.program.results):
+            place = lines.let(f"getelementptr double, ptr %out, i64 {row * n}")
+            lines.do(f"store {lines.vector} {self.names[x]}, ptr {place}, align 8")
+
+    def input(self, place: int) -> str:
+        """A number of the shared matrix or of the column."""
+        (size, n), lines, one = self.program.widths, self.lines, self.lines.of_width(1)
+        if place >= size:
+            row = lines.let(f"getelementptr double, ptr %column, i64 {(place - size) * n}")
+            return lines.let(f"load {lines.vector}, ptr {row}, align 8")
+        pointer = one.let(f"getelementptr double, ptr %shared, i64 {place}")
+        number = one.let(f"load double, ptr {pointer}, align 8")
+        if lines.width == 1:
+            return number
+        lane = one.let(f"insertelement {lines.vector} poison, double {number}, i32 0")
+        return lines.shuffle(lane, "poison", [0] * lines.width)
+
+    def sin_cos(self, x: int) -> tuple[str, str]:
+        """Not in a stage for columns."""
+        raise AssertionError("a stage for columns has no angles")

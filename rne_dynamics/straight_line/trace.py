@@ -1,18 +1,123 @@
-"""Symbolic execution of a kernel: straight-line code for one robot."""
+"""Symbolic execution of a kernel: straight-line code for one robot, recorded in a graph."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from rne_dynamics.compiling.kinds import made
+from rne_dynamics.compiling.plain import PlainKernels
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.straight_line.graph import Graph
 from rne_dynamics.straight_line.recipe import Recipe
-from rne_dynamics.straight_line.symbol import Symbol, node_of, symbolic_kernels, zeros
+
+
+class Symbol:
+    """A node of a graph as a number. Comparisons have their outcome in the sample and become guards."""
+
+    __slots__ = ("graph", "node")
+    __array_ufunc__ = None  # arithmetic with numpy's numbers is done by this class
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, graph: Graph, node: int) -> None:
+        self.graph = graph
+        self.node = node
+
+    def of(self, name: str, *others: Any) -> Symbol:
+        """The operation of that name on this number and others."""
+        return Symbol(self.graph, self.graph.apply(name, self.node, *(node_of(self.graph, x) for x in others)))
+
+    def __neg__(self) -> Symbol:
+        return self.of("neg")
+
+    def __abs__(self) -> Symbol:
+        return self.of("abs")
+
+    def __truediv__(self, other: Any) -> Symbol:
+        return self.of("mul", Symbol(self.graph, node_of(self.graph, other)).of("reciprocal"))
+
+    def __rsub__(self, other: Any) -> Symbol:
+        return Symbol(self.graph, self.graph.apply("sub", node_of(self.graph, other), self.node))
+
+    def __rtruediv__(self, other: Any) -> Symbol:
+        return self.of("reciprocal").of("mul", other)
+
+    def __bool__(self) -> bool:
+        return self != 0.0
+
+    def _add(self, other: Any) -> Symbol:
+        return self.of("add", other)
+
+    def _subtract(self, other: Any) -> Symbol:
+        return self.of("sub", other)
+
+    def _multiply(self, other: Any) -> Symbol:
+        return self.of("mul", other)
+
+    __add__ = __radd__ = _add
+    __sub__ = _subtract
+    __mul__ = __rmul__ = _multiply
+
+    def _is(self, name: str, other: Any) -> bool:
+        return self.graph.compare(name, self.node, node_of(self.graph, other))
+
+    def __lt__(self, other: Any) -> bool:
+        return self._is("lt", other)
+
+    def __le__(self, other: Any) -> bool:
+        return self._is("le", other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._is("gt", other)
+
+    def __ge__(self, other: Any) -> bool:
+        return self._is("ge", other)
+
+    def __eq__(self, other: object) -> bool:
+        return self._is("eq", other)
+
+    def __ne__(self, other: object) -> bool:
+        return self._is("ne", other)
+
+
+def node_of(graph: Graph, x: Any) -> int:
+    """The node of a symbol or a plain number."""
+    return x.node if isinstance(x, Symbol) else graph.constant(float(x))
+
+
+def symbolic_kernels(graph: Graph, instead: Mapping[Any, Any] | None = None) -> PlainKernels:
+    """Converter of kernels to functions of symbols; `instead` as of `PlainKernels`."""
+
+    def function(name: str) -> Any:
+        def call(x: Any) -> Symbol:
+            return Symbol(graph, node_of(graph, x)).of(name)
+
+        return call
+
+    def extreme(name: str, plain: Callable[..., Any]) -> Any:
+        def call(first: Any, *others: Any) -> Any:
+            if not any(isinstance(x, Symbol) for x in (first, *others)):  # indices too
+                return plain(first, *others)
+            least = Symbol(graph, node_of(graph, first))
+            for other in others:
+                least = least.of(name, other)
+            return least
+
+        return call
+
+    functions = {name: function(name) for name in ("sqrt", "sin", "cos", "abs")}
+    functions |= {"min": extreme("min", min), "max": extreme("max", max)}
+    functions |= {"copysign": lambda size, sign: Symbol(graph, node_of(graph, size)).of("copysign", sign)}
+    functions |= {"float": lambda x: x if isinstance(x, Symbol) else float(x)}
+    return PlainKernels(functions, zeros, instead)
+
+
+def zeros(shape: tuple[int, ...]) -> Any:
+    """An array of zeros that can hold symbols."""
+    return np.full(shape, 0.0, dtype=object)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,9 @@
-"""Largest differences of the formulations on one robot or mechanism."""
+"""Largest differences of the formulations on one robot, mechanism or flexible arm.
+
+Of flexible arms, the recursion of document 003 and Lagrange's equations of the energies are compared. The energies of
+sections 3 and 4 are run as plain Python on complex numbers: steps of 10⁻³⁰ i give their derivatives without
+cancellation. Nothing of sections 5.2 and 5.3, which give J and R by recursions, is used.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +13,35 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from rne_dynamics.compiling.plain import PlainKernels
 from rne_dynamics.dispatch import mass_matrix
+from rne_dynamics.dynamics.declared.arguments import BaseMotion, Wrenches, bodies_wrenches, packed_base
 from rne_dynamics.errors import SingularInertiaError
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.flexible.energy import twice_kinetic
+from rne_dynamics.flexible.equations import EquationsOfMotion, equations_of_motion, flexible_forward_dynamics
+from rne_dynamics.flexible.inertia import masses
+from rne_dynamics.flexible.motion import motions
+from rne_dynamics.flexible.packed import COORDINATE, coordinates, pack
+from rne_dynamics.flexible.static import damping_matrix, elastic_energy
+from rne_dynamics.model.dice import random_configuration
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.inertia import Array, skew
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.verification.closed_engines import CLOSED_ENGINES
-from rne_dynamics.verification.engines import ENGINES, QUANTITIES, Engine, Quantity
-from rne_dynamics.verification.states import Rows, bare_states, loaded_states
+from rne_dynamics.verification.engines import (
+    ENGINES,
+    QUANTITIES,
+    Engine,
+    Quantity,
+    Rows,
+    bare_states,
+    loaded_states,
+    random_base_motion,
+    random_loads,
+    smallest_time,
+)
 
 #: Largest relative difference of two O(n) recursions, and of any two engines.
 TOLERANCE_LINEAR = 1e-11
@@ -146,3 +172,142 @@ def _sizes(quantity: Quantity, robot: RigidRobot, rows: Rows, answers: Mapping[s
 def _size(x: float) -> float:
     """Map NaN to infinity."""
     return float("inf") if np.isnan(x) else x
+
+
+#: Largest difference of the two derivations, relative to the terms that are summed.
+FLEXIBLE_TOLERANCE = 1e-11
+RECURSION, ENERGY = "book_recursion", "energy"
+#: Deflections of tips in random states, as a part of the distance from root to tip.
+_DEFLECTED = 0.02
+#: Step into the complex plane; its square is negligible compared with 1.
+_STEP = 1e-30
+
+
+def flexible_states(
+    arm: FlexibleArm, count: int, seed: int, *, loaded: bool = False
+) -> tuple[tuple[Array, Array, Array, Array], Array, dict[str, Any]]:
+    """Random states (q, δ, q̇, δ̇), tips deflected by a few percent, accelerations (count, n + modes), and loads.
+
+    If `loaded`, with `random_loads` and `random_base_motion`.
+    """
+    rng = np.random.default_rng(seed)
+    q = random_configuration(arm.robot, rng, count)
+    scale = np.concatenate([_amplitudes(arm, k) for k in range(len(arm.flexible_links))])
+    qd, qdd = rng.normal(size=(2, count, arm.n))
+    delta, deltad, deltadd = scale * rng.normal(size=(3, count, arm.modes)) * np.array([1.0, 5.0, 25.0])[:, None, None]
+    loads: dict[str, Any] = {}
+    if loaded:
+        loads = {"wrenches": random_loads(arm, rng, count), "base_motion": random_base_motion(rng)}
+    return (q, delta, qd, deltad), np.hstack([qdd, deltadd]), loads
+
+
+def compare_flexible(
+    arm: FlexibleArm, count: int = 200, seed: int = 0, *, loaded: bool = True, progress: Progress | None = None
+) -> Agreement:
+    """Compare J, forces and accelerations of both derivations, bare and (if `loaded`) with loads and base motion."""
+    report = progress or (lambda what, done: None)
+    largest = LargestDifferences()
+    cases = (False, True) if loaded else (False,)
+    for k, case in enumerate(cases):
+        state, zdd, loads = flexible_states(arm, count, seed + k, loaded=case)
+        report("recursion", k / len(cases))
+        found = equations_of_motion(arm, *state, **loads)
+        report("energies", k / len(cases))
+        expected = energy_equations(arm, *state, **loads)
+        for quantity, *differences in _differences(found, expected, zdd):
+            largest.note((quantity, RECURSION, ENERGY), *differences)
+    report("", 1.0)
+    return Agreement(largest.disagreements(lambda first, second: FLEXIBLE_TOLERANCE), ())
+
+
+def flexible_seconds_per_state(arm: FlexibleArm, count: int) -> dict[str, float]:
+    """Smallest times for J and R over the number of rows, s, by formulation, and for accelerations by the recursion."""
+    state = flexible_states(arm, count, 0)[0]
+    calls = {
+        RECURSION: lambda: equations_of_motion(arm, *state),
+        "accelerations": lambda: flexible_forward_dynamics(arm, *state, np.zeros(arm.n)),
+        ENERGY: lambda: energy_equations(arm, *state),
+    }
+    return {name: smallest_time(call) / count for name, call in calls.items()}
+
+
+def energy_equations(
+    arm: FlexibleArm, q: ArrayLike, delta: ArrayLike, qd: ArrayLike, deltad: ArrayLike, *,
+    wrenches: Wrenches | None = None, base_motion: BaseMotion | None = None,
+) -> EquationsOfMotion:  # fmt: skip
+    """As `equations_of_motion`, from the energies."""
+    lead, state = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad)
+    z, zd, count = np.hstack(state[:2]), np.hstack(state[2:]), len(state[0])
+    base, loads = packed_base(arm.body_model, base_motion, lead), bodies_wrenches(arm.body_model, wrenches, lead)
+    base, loads = (np.broadcast_to(x, (count, *x.shape[1:])) for x in (base, loads))
+    found = [_of_energies(arm, *row) for row in zip(base, z, zd, loads, strict=True)]
+    J, bias = (np.array(part) for part in zip(*found, strict=True))
+    return EquationsOfMotion(J.reshape((*lead, arm.nz, arm.nz)), bias.reshape((*lead, arm.nz)))
+
+
+def _of_energies(arm: FlexibleArm, base: Array, z: Array, zd: Array, loads: Array) -> tuple[Array, Array]:
+    """J and bias of one state: base (12,) as kernels take it, z, ż (n + modes,), loads (bodies or 0, 6).
+
+    Twice the kinetic energy T is a quadratic form of ż and the base's velocity. The base's acceleration holds −g.
+    """
+    n, nz, step, (v, w, dv, dw) = arm.n, arm.nz, 1j * _STEP, base.reshape(4, 3)
+    unit, (k, m) = np.eye(nz), np.triu_indices(nz)
+    J = np.zeros((nz, nz))
+    J[k, m] = J[m, k] = _energies(arm, np.zeros(6), z, (unit[k] + step * unit[m]).T)[0].imag / (2.0 * _STEP)
+    for at, rotor in zip(pack(arm).topology[:, COORDINATE], pack(arm).rotor, strict=True):
+        J[at, at] += rotor if at >= 0 else 0.0
+    # d/dt ∂T/∂ż, where ∂T/∂ż_k is ½ (T(ż + e_k) − T(ż − e_k)); the base's axes turn with it
+    moving = base[:6] + step * np.concatenate([dv - np.cross(w, v), dw])
+    twice = _energies(arm, moving, z + step * zd, np.hstack([zd[:, None] + unit, zd[:, None] - unit]))[0]
+    bias: Array = 0.25 * (twice[:nz] - twice[nz:]).imag / _STEP
+    # ∂V/∂z − ∂T/∂z
+    near = z[:, None] + step * unit
+    twice, frames = _energies(arm, base[:6], near, zd)
+    bias += (elastic_energy(arm, near[n:].T) - 0.5 * twice).imag / _STEP
+    bias[n:] += damping_matrix(arm) @ zd[n:]
+    # a moment n is a set of couples, ½ n × e at the end of each of the body's axes e
+    for (R, p), load in zip(frames, loads, strict=False):
+        moved = np.stack(np.broadcast_arrays(*R, *p, near[0])[:12])
+        turn, bent = (moved[:9, 0].real.reshape(3, 3) @ x for x in (load[:3, None], skew(load[3:])))
+        bias -= np.concatenate([0.5 * bent.ravel(), turn.ravel()]) @ (moved.imag / _STEP)
+    return J, bias
+
+
+def _energies(arm: FlexibleArm, velocity: Any, z: Any, zd: Any) -> tuple[NDArray[np.complex128], list[Any]]:
+    """2 T (columns,) without rotors, and W of the bodies, for columns of z and ż; the base's velocity is (6,)."""
+    plain, packed = PlainKernels({"cos": np.cos, "sin": np.sin}, np.zeros), pack(arm)
+    X = plain(motions)(packed, np.concatenate([velocity, np.zeros(6)]), z, zd, None)
+    twice: NDArray[np.complex128] = plain(twice_kinetic)(packed, X, *plain(masses)(packed, z), zd)
+    return twice, X.W[: arm.body_model.bodies]
+
+
+def _differences(
+    found: EquationsOfMotion, expected: EquationsOfMotion, zdd: Array
+) -> list[tuple[Quantity, Array, Array, Array]]:
+    """For each quantity: difference, size of the terms, and largest entry in each state; shapes (B,)."""
+    rows = len(zdd)
+
+    def largest(x: Array) -> Array:
+        return np.asarray(np.abs(x).reshape(rows, -1).max(axis=1))
+
+    J, size = found.J, largest(found.J)
+    efforts, others = (np.einsum("bij,bj->bi", x.J, zdd) + x.bias for x in (found, expected))
+    terms = largest(np.einsum("bij,bj->bi", np.abs(J), np.abs(zdd)) + np.abs(found.bias))
+    # both with the efforts of the recursion
+    under = np.linalg.solve(J, (efforts - found.bias)[..., None])[..., 0]
+    other = np.linalg.solve(expected.J, (efforts - expected.bias)[..., None])[..., 0]
+    inverse = np.abs(np.linalg.inv(J))
+    one_by_one = largest(np.einsum("bij,bj->bi", inverse, np.abs(efforts) + np.abs(found.bias)))
+    return [
+        ("inverse", largest(efforts - others), terms, largest(efforts)),
+        ("forward", largest(under - other), one_by_one, largest(under)),
+        ("mass matrix", largest(J - expected.J), size, size),
+    ]
+
+
+def _amplitudes(arm: FlexibleArm, k: int) -> Array:
+    """Amplitude of each mode of a flexible link that deflects its tip by `_DEFLECTED`."""
+    link = arm.flexible_links[k]
+    there, reach = link.at(link.tip), float(np.linalg.norm(link.tip)) or 1.0
+    moved = np.linalg.norm(there.translation, axis=1) + reach * np.linalg.norm(there.rotation, axis=1)
+    return np.asarray(_DEFLECTED * reach / np.where(moved > 0.0, moved, 1.0))

@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
-from rne_dynamics.closed_chain.forward_dynamics import constraint_forces_forward
 from rne_dynamics.closed_chain.independence import combinations, evaluated
+from rne_dynamics.closed_chain.inverse_dynamics import constraint_forces_forward
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, MOVE, TERMS, run
+from rne_dynamics.dynamics.free_bodies.reduced_equations import row_of
 from rne_dynamics.dynamics.free_bodies.system import MaximalSystem
 from rne_dynamics.dynamics.kinematics.kinematics import body_poses_kernel
-from rne_dynamics.dynamics.lagrange.terms import lagrange_inverse, lagrange_terms
+from rne_dynamics.dynamics.lagrange_terms import lagrange_inverse, lagrange_terms
 from rne_dynamics.dynamics.newton_euler.joint_reactions import joint_reactions_bodies
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import BLOCKED, POSITION_B, Mechanism
@@ -149,7 +150,7 @@ def _free_bodies(
     found = np.empty((len(q), mechanism.n))
     reactions = np.empty((len(q), mechanism.robot.bodies, 6))
     for b, posture in enumerate(moved.postures):
-        blocks = system.blocks(_row(base, b), posture, moved.velocity[b], _row(wrenches, b))
+        blocks = system.blocks(row_of(base, b), posture, moved.velocity[b], row_of(wrenches, b))
         loops = _Loops.at(mechanism, posture, moved.velocity[b])
         on_bodies = loops.independent @ loops.on_bodies.reshape(
             mechanism.constraints, -1
@@ -180,10 +181,6 @@ def _columns(inverse: Callable[..., Array], mechanism: Mechanism, q: Array) -> A
 
 def _solve(M: Array, right: Array) -> Array:
     return np.asarray(np.linalg.solve(M, right[..., None])[..., 0])
-
-
-def _row(rows: Array, b: int) -> Array:
-    return np.asarray(rows[b if rows.shape[0] > 1 else 0])
 
 
 #: Formulations of mechanisms; `ENGINES` has those of open arms.

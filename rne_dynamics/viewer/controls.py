@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.dynamics.kinematics.rotations import quaternion_matrices
+from rne_dynamics.dynamics.kinematics.kinematics import quaternion_matrices
 from rne_dynamics.figures.tracking import units_of
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.tree import JointKind

@@ -13,7 +13,7 @@ from rne_dynamics.dispatch import follower
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics as open_forward_kinematics
 from rne_dynamics.errors import ModelError, RneDynamicsError
-from rne_dynamics.flexible.poses import flexible_forward_kinematics
+from rne_dynamics.flexible.energy import flexible_forward_kinematics
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.principal import principal_axes
 from rne_dynamics.model.protocol import Robot

@@ -13,7 +13,7 @@ from support.other_tools import in_mujoco, in_pinocchio
 
 import rne_dynamics as rne
 from rne_dynamics.errors import ModelError
-from rne_dynamics.model.denavit_hartenberg import Convention
+from rne_dynamics.model.assembly import Convention
 
 G = np.array([0.0, 0.0, -9.81])
 Table = list[rne.DHLink]

@@ -17,9 +17,13 @@ import rne_dynamics as rne
 from rne_dynamics.cli.simulated.motion import PRESETS
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.coordinates import motion_map
-from rne_dynamics.closed_chain.forward_dynamics import ClosedMethod, closed_forward_dynamics
-from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse, closed_inverse_dynamics
-from rne_dynamics.closed_chain.mass_matrix import closed_gravity_torque
+from rne_dynamics.closed_chain.inverse_dynamics import (
+    ClosedMethod,
+    closed_forward_dynamics,
+    closed_gravity_torque,
+    closed_inverse,
+    closed_inverse_dynamics,
+)
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.description.share import share_file
 from rne_dynamics.model.mechanism import Mechanism

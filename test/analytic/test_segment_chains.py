@@ -17,9 +17,9 @@ from support.segments import held_frequencies, segment_frequencies, segmented, s
 import rne_dynamics as rne
 from rne_dynamics.description.share import share_file
 from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.flexible.energy import flexible_forward_kinematics
 from rne_dynamics.flexible.equations import equations_of_motion, flexible_forward_dynamics
 from rne_dynamics.flexible.linearised import linearised
-from rne_dynamics.flexible.poses import flexible_forward_kinematics
 from rne_dynamics.flexible.static import static_deflection
 from rne_dynamics.model.flexible.beam import Beam
 

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from support.errors import relative_error
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.composite.composite_inertia import composite_inertia
+from rne_dynamics.dynamics.composite.momentum import composite_inertia
 from rne_dynamics.model import solids
-from rne_dynamics.model.composite import composite
 from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.model.principal import symmetry_planes
+from rne_dynamics.model.principal import composite, symmetry_planes
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink, rotation_about
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.free_motion import free_motion

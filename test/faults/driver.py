@@ -17,7 +17,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from rne_dynamics.control.thresholds import NANOSECONDS
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
+from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.messages.publishers import write_stamp

@@ -17,7 +17,7 @@ from support.elastic_gears import Gears, Motors
 
 from rne_dynamics.control.control_law import ControlLaw
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
+from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array, Inertia

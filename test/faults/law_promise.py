@@ -7,7 +7,7 @@ import numpy as np
 from rne_dynamics.control.control_law import ControlLaw, LawTolerances, Reference
 from rne_dynamics.control.laws import DEFAULT_LAW, find_law
 from rne_dynamics.control.tracking_law import FrictionCompensation
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
+from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 

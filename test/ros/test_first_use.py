@@ -11,7 +11,7 @@ import sys
 UNUSED = {
     "em", "http.client", "lark", "matplotlib", "pytest", "rich", "rosidl_generator_py.generate_py_impl",
     "rosidl_parser.parser", "scipy.linalg", "scipy.sparse", "xacro",
-    "rne_dynamics.control.supervision.answer", "rne_dynamics.dynamics.block_operators", "rne_dynamics.c_functions",
+    "rne_dynamics.control.prediction", "rne_dynamics.dynamics.block_operators", "rne_dynamics.c_functions",
     "rne_dynamics.dynamics.free_bodies", "rne_dynamics.dynamics.lagrange", "rne_dynamics.model.flexible",
 }  # fmt: skip
 PACKAGES = (

@@ -14,7 +14,7 @@ from rne_dynamics.cli.with_ros.demo_report import evaluate, evaluate_vibration
 from rne_dynamics.cli.with_ros.moves import pause, programmes, stable_bandwidth
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.errors import ModelError
-from rne_dynamics.flexible.poses import tip_deflections
+from rne_dynamics.flexible.energy import tip_deflections
 from rne_dynamics.flexible.static import static_deflection
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.tree import Payload

@@ -13,7 +13,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.kinematics.rotations import rotation_quaternions
+from rne_dynamics.dynamics.kinematics.kinematics import rotation_quaternions
 from rne_dynamics.errors import StateError
 from rne_dynamics.ros.messages.joint_states import read_imu
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder

@@ -14,7 +14,7 @@ from geometry_msgs.msg import PoseStamped, WrenchStamped
 from sensor_msgs.msg import JointState
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.kinematics.rotations import rotation_quaternions
+from rne_dynamics.dynamics.kinematics.kinematics import rotation_quaternions
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.sessions.processes import wait_until

@@ -23,8 +23,7 @@ from support.multipliers import Closed, solve_kkt, torques
 
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.layout import MASS
-from rne_dynamics.model.loop import Loop, LoopFrame, LoopKind
-from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.mechanism import Loop, LoopFrame, LoopKind, Mechanism
 from rne_dynamics.model.tree import JointKind
 
 #: Distance of the two points on a hinge's axis, m.

@@ -21,15 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
-from rne_dynamics.flexible.arguments import coordinates
+from rne_dynamics.dynamics.declared.arguments import BaseMotion, Wrenches, bodies_wrenches
 from rne_dynamics.flexible.equations import EquationsOfMotion
+from rne_dynamics.flexible.packed import coordinates
 from rne_dynamics.model.bodies import align_z
 from rne_dynamics.model.flexible.arm import FlexibleArm
-from rne_dynamics.model.flexible.beam import Beam
+from rne_dynamics.model.flexible.beam import Beam, Rule, gauss
 from rne_dynamics.model.flexible.modal import Attachment, ModalLink
-from rne_dynamics.model.flexible.ritz import Rule, gauss
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.tree import JointKind, TreeJoint
 

@@ -14,7 +14,7 @@ from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.supervision.states import StopPlan
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
+from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.plant import ArmPlant

@@ -9,7 +9,7 @@ import numpy as np
 from support.robots import robot as named
 
 import rne_dynamics as rne
-from rne_dynamics.model.table import is_length
+from rne_dynamics.model.robot import is_length
 from rne_dynamics.recording.recording import Recording
 
 ARMS = ("puma560", "scara", "panda", "ur5_robot.urdf")

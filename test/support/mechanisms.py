@@ -13,8 +13,7 @@ from rne_dynamics.description.share import shipped_models
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.model.loop import Loop, LoopFrame, LoopKind
-from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.mechanism import Loop, LoopFrame, LoopKind, Mechanism
 from rne_dynamics.model.tree import JointKind, KinematicTree, Mimic, TreeJoint, TreeLink, rotation_about
 
 X, Y, Z = np.eye(3)

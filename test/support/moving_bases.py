@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.model.inertia import Array
 
 #: m and rad, rad/s, rad

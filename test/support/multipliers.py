@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import rne_dynamics as rne
-from rne_dynamics.model.loop import Loop
-from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.mechanism import Loop, Mechanism
 from rne_dynamics.model.tree import JointKind, rotation_about
 
 #: Singular values below this part of the largest one count as zero: redundant constraints leave such.

@@ -7,8 +7,7 @@ import numpy as np
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.model.loop import Loop, LoopFrame, LoopKind
-from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.mechanism import Loop, LoopFrame, LoopKind, Mechanism
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
 
 #: Length of a ladder's legs, and half of its width, m.

@@ -19,16 +19,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import inverse_dynamics_derivatives
-from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.flexible.linearised import linearised
 from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.dice import random_configuration
 from rne_dynamics.model.flexible.arm import FlexibleArm
-from rne_dynamics.model.flexible.beam import Beam
-from rne_dynamics.model.flexible.beam_field import BeamField
+from rne_dynamics.model.flexible.beam import Beam, gauss
+from rne_dynamics.model.flexible.beam_modes import BeamField
 from rne_dynamics.model.flexible.modal import ModalLink
-from rne_dynamics.model.flexible.ritz import gauss
 from rne_dynamics.model.inertia import Array, Inertia, skew
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink

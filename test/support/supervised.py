@@ -26,7 +26,7 @@ from rne_dynamics.control.supervision.states import Mode, StopPlan
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.control.trajectory import SampledTrajectory
-from rne_dynamics.dynamics.kinematics.rotations import rotation_quaternions
+from rne_dynamics.dynamics.kinematics.kinematics import rotation_quaternions
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel

@@ -11,8 +11,7 @@ import pytest
 import rne_dynamics as rne
 from rne_dynamics.description.lint.description import lint
 from rne_dynamics.description.share import share_file, shipped_models
-from rne_dynamics.model.flexible.arm import FlexibleArm
-from rne_dynamics.model.flexible.carried import clamped_frequencies, loads
+from rne_dynamics.model.flexible.arm import FlexibleArm, clamped_frequencies, loads
 
 #: Joints, flexible links and modes, in the order y, z, torsion of each.
 COUNTS = {

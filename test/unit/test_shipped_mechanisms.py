@@ -11,9 +11,8 @@ from support.mechanisms import SHIPPED
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble, assembled
-from rne_dynamics.closed_chain.coordinates import motion_map
+from rne_dynamics.closed_chain.coordinates import mobility, motion_map
 from rne_dynamics.closed_chain.independence import evaluated
-from rne_dynamics.closed_chain.mobility import mobility
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.description.lint.description import lint
 from rne_dynamics.description.share import share_file

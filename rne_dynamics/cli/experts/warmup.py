@@ -22,10 +22,10 @@ from rne_dynamics.compiling.jit import COMPILED, UNCOMPILED
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dispatch import forward_dynamics
 from rne_dynamics.dynamics.forward_dynamics import Method
-from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import ArgumentError, MissingDependencyError, RneDynamicsError
 from rne_dynamics.figures.style import output_folder
+from rne_dynamics.model.dice import random_configuration
 
 EXAMPLES = """\
 examples:
@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> Answer:
     if not COMPILED:
         raise MissingDependencyError(f"there is nothing to compile. {UNCOMPILED}")
     from rne_dynamics.compiling import store
-    from rne_dynamics.compiling.private_files import distrusted_folder
+    from rne_dynamics.compiling.store import distrusted_folder
 
     if args.dir is not None:
         output_folder(args.dir, "--dir")

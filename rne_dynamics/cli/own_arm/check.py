@@ -31,9 +31,9 @@ from rne_dynamics.description.model_file import examine_model, urdf_source
 from rne_dynamics.description.outline import JointOutline, Outline
 from rne_dynamics.description.sources import Source, is_model_file
 from rne_dynamics.dispatch import gravity_torque, mass_matrix
-from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.errors import MissingDependencyError
 from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.dice import random_configuration
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree

@@ -11,18 +11,16 @@ import numpy as np
 
 from rne_dynamics.cli.own_arm.info import at_rest
 from rne_dynamics.closed_chain.assembly import assembled
-from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
-from rne_dynamics.closed_chain.mobility import Mobility, mobility
-from rne_dynamics.closed_chain.refusals import HALF_TURN
+from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR, Mobility, mobility
+from rne_dynamics.closed_chain.independence import HALF_TURN
 from rne_dynamics.description.flexible_parts import FlexibleEntry
 from rne_dynamics.description.lint.findings import Finding, Report, error, note, warning
 from rne_dynamics.description.model_parts import Values
 from rne_dynamics.errors import AssemblyError, ModelError
-from rne_dynamics.flexible.poses import tip_deflections
+from rne_dynamics.flexible.energy import tip_deflections
 from rne_dynamics.flexible.theory_range import PLAIN, SPIN, largest_deflection
-from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.flexible.arm import FlexibleArm, clamped_frequencies, loads
 from rne_dynamics.model.flexible.beam import Beam
-from rne_dynamics.model.flexible.carried import clamped_frequencies, loads
 from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.layout import PARENT, VELOCITY_INDEX
 from rne_dynamics.model.mechanism import Mechanism

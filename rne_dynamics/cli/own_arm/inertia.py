@@ -30,7 +30,7 @@ from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.parts import read_parts
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.description.urdf_writer import inertial_xml
-from rne_dynamics.dynamics.composite.composite_inertia import composite_inertia
+from rne_dynamics.dynamics.composite.momentum import composite_inertia
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.materials import MATERIALS, density_of

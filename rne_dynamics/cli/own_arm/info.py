@@ -12,18 +12,16 @@ from rich.text import Text
 
 from rne_dynamics.cli.answer import Answer, Rows, finite, shown
 from rne_dynamics.cli.arguments import NO_ROTORS, ROBOT, base, configuration, flag, load_robot, several
-from rne_dynamics.closed_chain.mobility import mobility
+from rne_dynamics.closed_chain.coordinates import mobility
 from rne_dynamics.description.lint.description import MOST_COORDINATES
 from rne_dynamics.dispatch import closed, gravity_torque, mass_matrix
 from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.flexible.energy import tip_deflections
 from rne_dynamics.flexible.linearised import Linearised, linearised
-from rne_dynamics.flexible.poses import tip_deflections
 from rne_dynamics.flexible.static import balance
-from rne_dynamics.model.flexible.arm import FlexibleArm
-from rne_dynamics.model.flexible.carried import clamped_frequencies, loads
+from rne_dynamics.model.flexible.arm import FlexibleArm, clamped_frequencies, loads
 from rne_dynamics.model.inertia import Array, Inertia
-from rne_dynamics.model.loop import DIRECTIONS, LoopKind
-from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.mechanism import DIRECTIONS, LoopKind, Mechanism
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind

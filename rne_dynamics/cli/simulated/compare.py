@@ -28,7 +28,7 @@ from rne_dynamics.control.laws import law_names
 from rne_dynamics.errors import ArgumentError, ControlError, MissingDependencyError
 from rne_dynamics.figures.style import COLORS, canvas
 from rne_dynamics.model.assembly import assemble
-from rne_dynamics.model.generalized_inertia import rotor_inertia
+from rne_dynamics.model.body_inertia import rotor_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel

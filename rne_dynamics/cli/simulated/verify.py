@@ -14,10 +14,18 @@ from rne_dynamics.cli.answer import Answer, Rows, progress
 from rne_dynamics.cli.arguments import MOST_SAMPLED, NO_ROTORS, ROBOT, argument, base, flag, load_robot, whole
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.verification.agreement import Agreement, Disagreement, Progress, compare, engines_of
-from rne_dynamics.verification.engines import QUANTITIES, Quantity, seconds_per_state
-from rne_dynamics.verification.flexible_agreement import ENERGY, RECURSION, compare_flexible, flexible_seconds_per_state
-from rne_dynamics.verification.states import bare_states
+from rne_dynamics.verification.agreement import (
+    ENERGY,
+    RECURSION,
+    Agreement,
+    Disagreement,
+    Progress,
+    compare,
+    compare_flexible,
+    engines_of,
+    flexible_seconds_per_state,
+)
+from rne_dynamics.verification.engines import QUANTITIES, Quantity, bare_states, seconds_per_state
 
 EXAMPLES = """\
 examples:

@@ -18,9 +18,9 @@ from rne_dynamics.dispatch import gravity_torque, inverse_dynamics, mechanism_of
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.friction import friction_torque
 from rne_dynamics.errors import ArgumentError, AssemblyError, ModelError, SingularPostureError, TrajectoryError
+from rne_dynamics.flexible.energy import tip_deflections
 from rne_dynamics.flexible.equations import equations_of_motion
 from rne_dynamics.flexible.linearised import linearised
-from rne_dynamics.flexible.poses import tip_deflections
 from rne_dynamics.flexible.static import balance
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array

@@ -14,11 +14,10 @@ import numpy as np
 
 from rne_dynamics.control.parameters import check_parameters, frozen_vector, parameter
 from rne_dynamics.control.thresholds import ABSURD
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
-from rne_dynamics.dynamics.kinematics.rotations import quaternion_matrices, rotation_quaternions
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
+from rne_dynamics.dynamics.kinematics.kinematics import quaternion_matrices, rotation_quaternions
 from rne_dynamics.errors import StateError, StateProblem
-from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.rebuilt import Rebuilt
+from rne_dynamics.model.inertia import Array, Rebuilt
 
 Acceleration = Literal["specific_force", "without_gravity", "ignored"]
 ACCELERATIONS: tuple[Acceleration, ...] = get_args(Acceleration)
@@ -119,7 +118,10 @@ class BaseFilter:
         offset = self._checked_time(reading.stamp, now, begun and not anew)
         w, felt, R = self._checked(reading)
         if begun and R is not None and self._R is not None:
-            self._refuse_jump(R, self._R, dt)
+            turn = math.acos(min(max(0.5 * (float(np.trace(self._R.T @ R)) - 1.0), -1.0), 1.0))
+            if turn > SMALL_TURN + self.sensor.largest_angular_velocity * dt:
+                raise StateError(f"base motion: the orientation turned by {turn:.3g} rad within {dt:.4f} s",
+                                 StateProblem.POSITION_JUMP)  # fmt: skip
         dw = np.zeros(3)
         if begun and self.sensor.filter > 0.0:
             faded = -math.expm1(-2.0 * math.pi * self.sensor.filter * dt)  # as in `state_motion`, of vectors
@@ -221,12 +223,6 @@ class BaseFilter:
             raise _beyond("acceleration without gravity", size, "m/s^2", "largest_acceleration",
                           sensor.largest_acceleration)  # fmt: skip
         return S @ w, up, R
-
-    def _refuse_jump(self, R: Array, before: Array, dt: float) -> None:
-        turn = math.acos(min(max(0.5 * (float(np.trace(before.T @ R)) - 1.0), -1.0), 1.0))
-        if turn > SMALL_TURN + self.sensor.largest_angular_velocity * dt:
-            raise StateError(f"base motion: the orientation turned by {turn:.3g} rad within {dt:.4f} s",
-                             StateProblem.POSITION_JUMP)  # fmt: skip
 
 
 def _cross(a: Array, b: Array) -> Array:

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.control.parameters import check_parameters, frozen_vector, joint_name, of_node, parameter
 from rne_dynamics.errors import ControlError
-from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.rebuilt import set_fields
+from rne_dynamics.model.inertia import Array, set_fields
 
 Saturation = Literal["joint", "direction"]
 

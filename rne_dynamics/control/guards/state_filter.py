@@ -54,7 +54,6 @@ from numpy.typing import NDArray
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.guards import state_limits as m
-from rne_dynamics.control.guards import state_limits as memory
 from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.guards.state_motion import (
     ARRIVAL_JITTER,
@@ -143,42 +142,42 @@ def values_usable(whole: NDArray[np.int64], clock: Array, q: Array, qd: Array, m
 #: By answer of `check_state`: the problem, and its text, which takes `name` of the joint, its velocity `limit`, and the
 #: figures `found`, `allowed` and `step` that the check has left.
 _REFUSALS = {
-    memory.NOT_FINITE: (StateProblem.NOT_FINITE, "a value of {name} is {found}; it must be finite"),
-    memory.OUT_OF_RANGE: (
+    m.NOT_FINITE: (StateProblem.NOT_FINITE, "a value of {name} is {found}; it must be finite"),
+    m.OUT_OF_RANGE: (
         StateProblem.OUT_OF_RANGE, "a value of {name} is {found:g}, beyond +-{allowed:g}; is its unit rad or m?",
     ),
-    memory.NO_STAMP: (
+    m.NO_STAMP: (
         StateProblem.NO_STAMP, "its stamp is zero, those before were not; stamp every state or none",
     ),
-    memory.DUPLICATE: (
+    m.DUPLICATE: (
         StateProblem.DUPLICATE_STAMP,
         "it has the stamp of the one before; every state needs a time of its own",
     ),
-    memory.OUT_OF_ORDER: (
+    m.OUT_OF_ORDER: (
         StateProblem.OUT_OF_ORDER, "its stamp is {before:.6f} s before that of the one before",
     ),
-    memory.DELAYED: (
+    m.DELAYED: (
         StateProblem.DELAYED,
         "it is {found:.3f} s later than others before it; {allowed:.3g} allowed (the smaller one of state_timeout and "
         "the delay that the gains tolerate). For a slowing simulation set use_sim_time",
     ),
-    memory.JUMP: (
+    m.JUMP: (
         StateProblem.POSITION_JUMP,
         "{name} {way} at its velocity limit {limit:g}. Is there a second sender, has an encoder slipped, is the limit "
         "too low, was the arm hit?",
     ),
-    memory.FAST: (StateProblem.TOO_FAST, "velocity of {name} is {found:.4g}, far beyond its limit {limit:g}"),
-    memory.SENDERS: (StateProblem.TWO_SENDERS, "two publishers send these joints; stop one of them"),
-    memory.STRAY: (
+    m.FAST: (StateProblem.TOO_FAST, "velocity of {name} is {found:.4g}, far beyond its limit {limit:g}"),
+    m.SENDERS: (StateProblem.TWO_SENDERS, "two publishers send these joints; stop one of them"),
+    m.STRAY: (
         StateProblem.OUT_OF_ORDER,
         "its publication number does not follow that of the one before: delivered late, or a new publisher",
     ),
-    memory.RUSH: (
+    m.RUSH: (
         StateProblem.CLOCK_TOO_FAST,
         "stamps run ahead of real time by more than 5 %, so motions would be faster than was checked; for a fast "
         "simulation set use_sim_time",
     ),
-    memory.FROZEN: (
+    m.FROZEN: (
         StateProblem.FROZEN,
         "position of {name} has stood still for {step:.3f} s, in which its effort must have moved it by {found:.2g} or "
         "more. Is the encoder's reading frozen, the brake closed, or the joint held by something?",
@@ -192,7 +191,7 @@ DOUBTED = frozenset({StateProblem.POSITION_JUMP, StateProblem.DELAYED, StateProb
 
 def refusal(code: int, clock: Array, joint: int, joints: Sequence[str], velocity: Array) -> StateError:
     """The error for an answer of `check_state` about a `joint`, below 0 for none, from the figures left in `clock`."""
-    found, allowed, step = (float(clock[k]) for k in (memory.FOUND, memory.ALLOWED, memory.STEP))
+    found, allowed, step = (float(clock[k]) for k in (m.FOUND, m.ALLOWED, m.STEP))
     way = (
         f"is {found:.6g} from its last good place after {step:.6f} s; at most {allowed:.4g} is possible"
         if abs(found) > allowed else
@@ -217,15 +216,15 @@ class StateFilter:
     """Joint states checked one by one against those before them; the module's table says how."""
 
     def __init__(self, limits: StateLimits) -> None:
-        self._whole, self._clock = np.zeros(memory.WHOLE, dtype=np.int64), np.zeros(memory.SIZE)
-        self._table = np.zeros((memory.TABLE, len(limits.joints)))
+        self._whole, self._clock = np.zeros(m.WHOLE, dtype=np.int64), np.zeros(m.SIZE)
+        self._table = np.zeros((m.TABLE, len(limits.joints)))
         self._expected, self._asked, self._push = (
-            self._table[row] for row in (memory.EXPECTED, memory.ASKED, memory.PUSH)
+            self._table[row] for row in (m.EXPECTED, m.ASKED, m.PUSH)
         )
         #: Positions and velocities of the last good state, unwrapped; what unwrapping has added to the positions; the
         #: smallest change of each position so far. rad or m, and per s; shape (n,) each, the filter's own memory.
         self.place, self.speed, self.unwrapped, self.finest = (
-            np.asarray(self._table[row]) for row in (memory.PLACE, memory.SPEED, memory.UNWRAPPED, memory.FINEST)
+            np.asarray(self._table[row]) for row in (m.PLACE, m.SPEED, m.UNWRAPPED, m.FINEST)
         )
         #: Time of the last good state, ns: its stamp, or its arrival where the stream has no stamps. How much later it
         #: came than the least late one of its time base, s; 0 where unknown.
@@ -235,39 +234,39 @@ class StateFilter:
         self._noted: tuple[float, Reference | None, Array, Array, Array] | None = None
         self.change(limits)
         self.accept(1, 0.0, np.zeros(len(limits.joints)), np.zeros(len(limits.joints)))  # compiles before it matters
-        self._clock[memory.OTHER_AT] = self._clock[memory.STRAY_AT] = -np.inf
-        self._table[memory.FINEST] = np.inf
+        self._clock[m.OTHER_AT] = self._clock[m.STRAY_AT] = -np.inf
+        self._table[m.FINEST] = np.inf
         self.restart()
 
     @property
     def borne(self) -> Array:
         """What joints whose reading is frozen needed on average in motion besides gravity, N·m or N; shape (n,)."""
-        return np.asarray(self._table[memory.DEAD] * self._table[memory.BORNE] * self._inertia)
+        return np.asarray(self._table[m.DEAD] * self._table[m.BORNE] * self._inertia)
 
     @property
     def estimated(self) -> tuple[str, ...]:
         """Joints whose reported velocity contradicts their positions, so that it is estimated until `restart`."""
-        return tuple(compress(self.limits.joints, self._table[memory.DISTRUSTED]))
+        return tuple(compress(self.limits.joints, self._table[m.DISTRUSTED]))
 
     def place_is_new(self, arrival: float) -> bool:
         """Whether the good state of that `arrival`, s, was taken wherever it was: the first, or that of a reset."""
-        return bool(self._clock[memory.BEGAN] == arrival)
+        return bool(self._clock[m.BEGAN] == arrival)
 
     def reset(self) -> None:
         """Accept the next state at any position, after a gap; senders, time base and wrong velocities stay known."""
         self._noted = None
-        self._whole[memory.KNOWN], self._whole[memory.EXCESSES] = 0, 0
-        self._whole[memory.SEQUENCE] = self._whole[memory.OTHER] = -1
-        self._whole[memory.TURN] = self._whole[memory.RUN] = 0
-        self._table[list(memory.MOTION)] = 0.0
-        self._table[memory.JUMPED] = self._table[memory.REPORTED] = np.nan
-        self._clock[memory.EXPECTED_AT] = self._clock[memory.DOUBTED_AT] = -np.inf
+        self._whole[m.KNOWN], self._whole[m.EXCESSES] = 0, 0
+        self._whole[m.SEQUENCE] = self._whole[m.OTHER] = -1
+        self._whole[m.TURN] = self._whole[m.RUN] = 0
+        self._table[list(m.MOTION)] = 0.0
+        self._table[m.JUMPED] = self._table[m.REPORTED] = np.nan
+        self._clock[m.EXPECTED_AT] = self._clock[m.DOUBTED_AT] = -np.inf
 
     def restart(self) -> None:
         """Take the next state as the first of all, whatever its time; what is known of a second sender stays."""
         self.reset()
-        self._whole[memory.CLOCKED] = self._whole[memory.RUSHES] = 0
-        self._table[memory.DISTRUSTED] = self._table[memory.DEAD] = 0.0
+        self._whole[m.CLOCKED] = self._whole[m.RUSHES] = 0
+        self._table[m.DISTRUSTED] = self._table[m.DEAD] = 0.0
 
     def expect(self, now: float, reference: Reference | None, friction: Array, feedback: Array, inertia: Array) -> None:
         """Note what the law expects at `now`, s, for readings that stand still; counts for 50 ms; (n,) each."""
@@ -275,7 +274,7 @@ class StateFilter:
 
     def doubt(self, now: float) -> None:
         """The joints do not get what `expect` has noted, at `now`, s: what they need is not learnt from that."""
-        self._clock[memory.DOUBTED_AT] = now
+        self._clock[m.DOUBTED_AT] = now
 
     def settle(self) -> None:
         """Take over what `expect` has noted: a microsecond that need not pass before the effort is sent."""
@@ -287,8 +286,8 @@ class StateFilter:
         self._push /= inertia
         if inertia is not self._inertia:
             self._inertia = inertia
-            self._table[memory.WITHSTOOD] = np.asarray(self.limits.coulomb) / inertia
-        self._clock[memory.EXPECTED_AT] = -np.inf if reference is None else now
+            self._table[m.WITHSTOOD] = np.asarray(self.limits.coulomb) / inertia
+        self._clock[m.EXPECTED_AT] = -np.inf if reference is None else now
         if reference is not None:
             self._expected[:], self._asked[:] = reference.qd, reference.qdd
 
@@ -298,10 +297,10 @@ class StateFilter:
             raise ControlError(f"limits are for {limits.joints}; the filter has {self.limits.joints}")
         self.limits = limits
         timeout = limits.timeout or math.inf
-        self._clock[memory.LATENESS] = min(timeout, limits.lateness)
-        self._clock[memory.STRICT] = 1.0 if limits.lateness < timeout else 0.0
-        self._clock[memory.RATE] = 2.0 * math.pi * limits.filter_frequency
-        self._table[memory.LIMIT], self._table[memory.CONTINUOUS] = limits.velocity, limits.continuous
+        self._clock[m.LATENESS] = min(timeout, limits.lateness)
+        self._clock[m.STRICT] = 1.0 if limits.lateness < timeout else 0.0
+        self._clock[m.RATE] = 2.0 * math.pi * limits.filter_frequency
+        self._table[m.LIMIT], self._table[m.CONTINUOUS] = limits.velocity, limits.continuous
         self._inertia = self._inertia.copy()  # another array, so that `settle` uses the new friction
 
     def accept(
@@ -320,10 +319,10 @@ class StateFilter:
             self.settle()
         number = sequence if sequence is not None and sequence < _LAST else -1
         code = check_state(self._whole, self._clock, self._table, q, qd, stamp, arrival, number, velocity_missing)
-        self.stamp, self.late = int(self._whole[memory.STAMP]), float(self._clock[memory.LATER])
-        if code == memory.WRONG_SHAPE:
+        self.stamp, self.late = int(self._whole[m.STAMP]), float(self._clock[m.LATER])
+        if code == m.WRONG_SHAPE:
             raise ControlError(f"q has shape {q.shape}, qd {qd.shape}; there are {len(self.limits.joints)} joints")
-        if code > memory.NEW_BASE:
-            joint = int(self._whole[memory.JOINT])
+        if code > m.NEW_BASE:
+            joint = int(self._whole[m.JOINT])
             raise refusal(code, self._clock, joint, self.limits.joints, self.limits.velocity)
-        return code == memory.NEW_BASE
+        return code == m.NEW_BASE

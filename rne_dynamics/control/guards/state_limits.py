@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from rne_dynamics.control.parameters import frozen_vector, of_node
 from rne_dynamics.errors import ControlError
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.inertia import Array, set_fields
 from rne_dynamics.model.layout import columns
-from rne_dynamics.model.rebuilt import set_fields
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,10 +47,9 @@ from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
 from rne_dynamics.errors import ControlError
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.inertia import Array, set_fields
 from rne_dynamics.model.layout import BASE
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.model.rebuilt import set_fields
 from rne_dynamics.spatial.cholesky import backward, factor, forward
 from rne_dynamics.spatial.rows import product
 

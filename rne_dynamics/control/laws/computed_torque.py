@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rne_dynamics.compiling.addresses import in_python
 from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.plain import in_python
 from rne_dynamics.control.control_law import MotionDemand, Reference, TorqueTerms
 from rne_dynamics.control.gains import Gains, check_gains
 from rne_dynamics.control.model_terms import OwnTerms, closed_terms, own_terms, rigid_terms
@@ -23,11 +23,9 @@ from rne_dynamics.control.tracking_law import (
     feedback_kernel,
     joint_compensation,
 )
-from rne_dynamics.dynamics.declared.arm import Arm, arm_of
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.dynamics.declared.arguments import Arm, BaseMotion, arm_of
+from rne_dynamics.model.inertia import Array, set_fields
 from rne_dynamics.model.mechanism import Mechanism, RigidRobot
-from rne_dynamics.model.rebuilt import set_fields
 
 #: Rows of `ComputedTorque.table`: gains; `JointFriction.rows`; scale and 1 / threshold of `FrictionCompensation`;
 #: effort of the viscous friction for an error of 1, `viscous_gain`.

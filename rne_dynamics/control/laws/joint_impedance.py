@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.closed_chain.generic_rank import generic_rank
-from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
+from rne_dynamics.closed_chain.independence import generic_rank
+from rne_dynamics.closed_chain.inverse_dynamics import closed_mass_matrix
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.control_law import Reference, TorqueTerms
 from rne_dynamics.control.felt_inertia import joint_inertia, posture_inertia
@@ -41,12 +41,10 @@ from rne_dynamics.control.parameters import frozen_vector, joint_parameter
 from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.dispatch import mechanism_of
-from rne_dynamics.dynamics.declared.arm import Arm
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.arguments import Arm, BaseMotion
 from rne_dynamics.errors import ControlError
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.inertia import Array, set_fields
 from rne_dynamics.model.mechanism import Mechanism, RigidRobot
-from rne_dynamics.model.rebuilt import set_fields
 from rne_dynamics.spatial.cholesky import factor
 from rne_dynamics.spatial.rows import product
 

@@ -15,7 +15,7 @@ from rne_dynamics.control.gains import Gains, critical_delays, lowest_rate
 from rne_dynamics.control.model_terms import holding_terms
 from rne_dynamics.control.parameters import gain_parameters, joint_number, measured
 from rne_dynamics.control.tracking_law import FrictionCompensation, TrackingLaw, feedback
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.closed_chain.following import Follower
+from rne_dynamics.closed_chain.assembly import Follower
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.model_terms import closed_terms
@@ -21,7 +21,7 @@ from rne_dynamics.control.motion.takeover import BlendedPath
 from rne_dynamics.control.thresholds import OVERSPEED
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.errors import ModelError, TrajectoryError
 from rne_dynamics.model.inertia import Array

@@ -25,11 +25,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.closed_chain.assembly import DISAGREEMENT, Follower
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
-from rne_dynamics.closed_chain.following import Follower
 from rne_dynamics.closed_chain.independence import evaluated, independent_joints
 from rne_dynamics.closed_chain.packed import pack, workspace
-from rne_dynamics.closed_chain.tree_motion import DISAGREEMENT
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.path import ORDER, ROWS, Path, distinct
 from rne_dynamics.control.motion.takeover import shift

@@ -16,9 +16,8 @@ from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.parameters import frozen_vector, of_node, parameter
 from rne_dynamics.control.thresholds import ABSURD, ALLOWANCE, ROUNDING
 from rne_dynamics.errors import ArgumentError, ControlError, TrajectoryError
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.inertia import Array, set_fields
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.model.rebuilt import set_fields
 from rne_dynamics.model.tree import JointKind, KinematicTree
 
 

@@ -16,8 +16,7 @@ import numpy as np
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.control_law import Reference, rows_reference
 from rne_dynamics.control.thresholds import HALVINGS, NANOSECONDS, RAMP
-from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.rebuilt import Rebuilt, set_fields
+from rne_dynamics.model.inertia import Array, Rebuilt, set_fields
 
 #: Largest degree.
 DEGREE = 5

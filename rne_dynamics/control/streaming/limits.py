@@ -31,8 +31,7 @@ from rne_dynamics.control.thresholds import HALVINGS, ROUNDING
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.dice import Dice
-from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.rebuilt import set_fields
+from rne_dynamics.model.inertia import Array, set_fields
 from rne_dynamics.model.robot import RobotModel
 
 #: Rows of the limits: lower and upper position, velocity, acceleration, jerk.

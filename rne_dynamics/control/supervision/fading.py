@@ -13,7 +13,7 @@ from rne_dynamics.control.control_law import ControlLaw, Reference, TorqueTerms,
 from rne_dynamics.control.model_terms import holding_terms
 from rne_dynamics.control.parameters import check_parameters, parameter
 from rne_dynamics.control.thresholds import LONGEST_STEP
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import MASS, ROTOR
 from rne_dynamics.model.mechanism import RigidRobot

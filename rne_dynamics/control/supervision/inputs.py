@@ -22,7 +22,7 @@ from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.state_machine import StateMachine
 from rne_dynamics.control.supervision.states import DRIVING, FLOATING, HOLDING, TRACKING
 from rne_dynamics.control.thresholds import LONGEST_GAP, LONGEST_STEP, NANOSECONDS
-from rne_dynamics.control.trajectory import SampledTrajectory
+from rne_dynamics.control.trajectory import QUINTIC_PEAK_ACCELERATION, QUINTIC_PEAK_VELOCITY, SampledTrajectory
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 
@@ -255,7 +255,9 @@ class ContactReaction:
         self._acted = command
         if self._tared is not None and watch.settled:
             self._late_tare(watch, self._tared)
-        if reaction == "retract" and machine.mode is TRACKING and not self._retracting:
+        if machine.mode is not TRACKING:
+            self._way.clear()  # from there a hand may have led it elsewhere
+        elif reaction == "retract" and not self._retracting:
             self._note(stream.stamp, watch.settings.retract_time)
         if began:
             self.count += 1
@@ -298,13 +300,20 @@ class ContactReaction:
         machine, stream = self._machine, self._machine.stream
         q, qd = (np.array(part)[::-1] for part in zip(*way, strict=True))
         length = BACK_STEP * (len(way) - 1)
-        duration = BACK_SLOWER * length
+        # no faster than its limits, and where soft springs have let it go no harder than a cancelled motion is braked
+        settings = machine.settings
+        off = np.abs(machine.queue.reference.q - q[0]) / settings.limits.velocity
+        far = off + length * np.abs(qd).max(axis=0) / settings.limits.velocity
+        duration = max(
+            BACK_SLOWER * length, QUINTIC_PEAK_VELOCITY * far.max(),
+            math.sqrt(QUINTIC_PEAK_ACCELERATION * off.max() * settings.stop.brake_time),
+        )
         t = np.linspace(0.0, 1.0, 2 * len(way))
         passed = t**3 * (10.0 + t * (6.0 * t - 15.0))  # a quintic, from rest to rest
         rate = 30.0 * t**2 * (1.0 - t) ** 2 / duration
         at = passed * (len(way) - 1)
         points, speeds = (np.stack([np.interp(at, np.arange(len(way)), c) for c in x.T], axis=1) for x in (q, qd))
-        joints = machine.settings.robot.joint_names
+        joints = settings.robot.joint_names
         path = SampledTrajectory(duration * t, points, -speeds * (length * rate)[:, None], None, joints)
         motion = Motion(path, stream.stamp, Tolerances(joints), blend_time=duration)
         self._retracting = True

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rne_dynamics.closed_chain.following import Follower
+from rne_dynamics.closed_chain.assembly import Follower
 from rne_dynamics.control.control_law import (
     CORIOLIS,
     FRICTION,
@@ -30,13 +30,13 @@ from rne_dynamics.control.supervision.fading import LawChange, LoadChange, other
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import CALM, LONGEST_GAP, LONGEST_STEP, SAFETY, STREAM_WINDOW
 from rne_dynamics.dispatch import bias_torque, follower, gravity_torque, inverse_dynamics, mechanism_of
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.errors import AssemblyError, SingularPostureError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 
 if TYPE_CHECKING:
-    from rne_dynamics.control.supervision.answer import Predictor
+    from rne_dynamics.control.prediction import Predictor
 
 #: Efforts that are fitted, the newest of them that give the support, and the time between two, s.
 FITTED, NEWEST, FIT_PERIOD = 50, 10, 0.01
@@ -158,7 +158,7 @@ class Torques:
         self.inertia_at = -math.inf
         before, self.predictor = self.predictor, None
         if law is not None and settings.command_delay > 0.0:  # which only some laws take, see `check_delay`
-            from rne_dynamics.control.supervision.answer import Predictor  # with forward dynamics, which few arms need
+            from rne_dynamics.control.prediction import Predictor  # with forward dynamics, which few arms need
 
             self.predictor = Predictor(law, settings.command_delay, settings.compensated, before)
             self.predictor.set_inertia(self._load.inertia(robot))

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from rne_dynamics.description.lint.findings import Finding, Reading, collect, error, note, warning
 from rne_dynamics.description.lint.structure import mimic_holds
-from rne_dynamics.description.markup import Element
+from rne_dynamics.description.markup import Element, read_number, read_numbers
 from rne_dynamics.description.outline import POSITION, JointOutline, Outline
-from rne_dynamics.description.strict_numbers import read_number, read_numbers
 from rne_dynamics.model.tree import JointKind
 
 #: Kinds whose position has bounds.

@@ -1,13 +1,22 @@
-"""The joint-space mass matrix M(q) by composite rigid bodies (Walker and Orin's third method).
+"""The joint-space mass matrix M(q) by composite rigid bodies, and forward dynamics by it (Walker and Orin).
 
-The subtree behind joint i is one rigid body. Its inertia times the joint's unit acceleration is the wrench there; its
-component along each joint between there and the base is an entry. Entries between branches stay zero and cost nothing.
-Each body has its own axes and origin, so that the component is one of six numbers, and straight-line code takes 41 %
-(UR5) to 64 % (Baxter) of the operations that it takes with common axes.
+Third method: the subtree behind joint i is one rigid body. Its inertia times the joint's unit acceleration is the
+wrench there; its component along each joint between there and the base is an entry. Entries between branches stay zero
+and cost nothing. Each body has its own axes and origin, so that the component is one of six numbers, and straight-line
+code takes 41 % (UR5) to 64 % (Baxter) of the operations that it takes with common axes.
 
-Their first method finds it column by column from inverse dynamics: at rest and without gravity, the efforts that
-accelerate coordinate j alone by one unit are column j of M. Document 002 builds M so, and document 000 measures itself
-against it. O(n²) and more work than composite rigid bodies, but nothing else than inverse dynamics is in it.
+First method: column by column from inverse dynamics. At rest and without gravity, the efforts that accelerate
+coordinate j alone by one unit are column j of M. Document 002 builds M so, and document 000 measures itself against it.
+O(n²) and more work than composite rigid bodies, but nothing else than inverse dynamics is in it.
+
+Forward dynamics: M(q) q̈ = τ − bias, solved by Cholesky; the bias is inverse dynamics with q̈ = 0, loads and base
+motion in it. With composite bodies it is also the default of `forward_dynamics` for robots with mimic joints, which
+document 000 does not have.
+
+Scale of the inertia behind each coordinate, relative to which round-off in M is measured: a mass on its joint's axis
+adds nothing to the diagonal of M, but as the difference of numbers as large as its inertia across the axis. The rest is
+round-off, 1e-36 or 1e-17, which an engine that compares a pivot with that diagonal alone takes for an inertia. Nasser's
+recursion compares with the trace of A*; the engines that have a mass matrix compare with the numbers here.
 """
 
 from __future__ import annotations
@@ -19,11 +28,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.compiling.tables import per_body
-from rne_dynamics.dynamics.declared.arm import Arm
-from rne_dynamics.dynamics.declared.forms import N
-from rne_dynamics.dynamics.declared.quantity import Engine, Quantity
+from rne_dynamics.compiling.jit import helper, kernel, threaded_kernel
+from rne_dynamics.compiling.plain import per_body
+from rne_dynamics.dynamics.declared.arguments import Arm
+from rne_dynamics.dynamics.declared.quantity import Compiled, Engine, N, Quantity
 from rne_dynamics.dynamics.kinematics.joint_motion import (
     axes_of,
     component,
@@ -34,11 +42,26 @@ from rne_dynamics.dynamics.kinematics.joint_motion import (
     placement_at_turn,
     unit_motion,
 )
-from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
-from rne_dynamics.errors import ArgumentError
+from rne_dynamics.dynamics.newton_euler.newton_euler import bias_torque_kernel, inverse_dynamics_kernel
+from rne_dynamics.errors import ArgumentError, no_inertia
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import BASE, FLOATING, KIND, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
+from rne_dynamics.model.layout import (
+    BASE,
+    FLOATING,
+    INERTIA,
+    KIND,
+    MASS,
+    MULTIPLIER,
+    OFFSET,
+    PARENT,
+    PLACEMENT,
+    POSITION_INDEX,
+    PRISMATIC,
+    ROTOR,
+    VELOCITY_INDEX,
+)
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 from rne_dynamics.spatial.pairs import Pair, momentum_of, onto_parent, plus_rigid, rigid_seen_from_parent, scaled
 
 
@@ -116,3 +139,98 @@ def mass_matrix(robot: RobotModel, q: ArrayLike, *, method: Method = "composite"
     if method == "composite":
         return MASS_MATRIX.of(robot)(q)
     return MASS_MATRIX.answer(robot, q, engine=_ENGINES[method])
+
+
+@kernel
+def inertia_scale_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, scale: Array) -> None:
+    """Fill `scale` (n,) for one state.
+
+    For a composite body of mass m, the trace of its inertia about the joint's origin, or 3 m; rotors included, joints
+    that share a coordinate together. The trace is an upper bound: with g² = ∫ r² dm, moving the point of reference by p
+    gives at most g + |p| √m (Minkowski's inequality), whatever the directions.
+    """
+    bodies, mass, squares = topology.shape[0], per_body(topology), per_body(topology)
+    scale[:] = 0.0
+    for i in range(bodies):
+        trace = parameters[i, INERTIA] + parameters[i, INERTIA + 3] + parameters[i, INERTIA + 5]
+        mass[i], squares[i] = parameters[i, MASS], 0.5 * max(trace, 0.0)
+    for i in range(bodies - 1, -1, -1):
+        parent = topology[i, PARENT]
+        kind = topology[i, KIND]
+        iq = topology[i, POSITION_INDEX]
+        iv = topology[i, VELOCITY_INDEX]
+        m, square = mass[i], squares[i]
+        travel = 0.0
+        if kind == FLOATING:
+            for k in range(3):
+                scale[iv + k] += 3.0 * m
+                scale[iv + 3 + k] += 2.0 * square
+                travel += abs(q[iq + k])
+        else:
+            gear = parameters[i, MULTIPLIER]
+            size = 3.0 * m if kind == PRISMATIC else 2.0 * square
+            scale[iv] += gear * gear * (size + parameters[i, ROTOR])
+            if kind == PRISMATIC:
+                travel = abs(gear * q[iq] + parameters[i, OFFSET])
+        if parent != BASE:
+            for k in range(3):
+                travel += abs(parameters[i, PLACEMENT + k])
+            moved = np.sqrt(square) + travel * np.sqrt(m)
+            mass[parent], squares[parent] = mass[parent] + m, squares[parent] + moved * moved
+
+
+@threaded_kernel
+def inertia_scale_batch(topology: NDArray[np.int64], parameters: Array, q: Array, scale: Array) -> None:
+    """`inertia_scale_kernel` over rows: q (B, nq), scale (B, n)."""
+    for b in range(q.shape[0]):
+        inertia_scale_kernel(topology, parameters, q[b], scale[b])
+
+
+def inertia_scale(robot: RobotModel, q: Array) -> Array:
+    """`inertia_scale_kernel` for checked rows q (B, nq); shape (B, n)."""
+    scale = np.empty((len(q), robot.n))
+    inertia_scale_batch(robot.topology, robot.parameters, q, scale)
+    return scale
+
+
+def solved_accelerations(M: Array, left: Array, scale: Array, robot: str, names: tuple[str, ...]) -> Array:
+    """q̈ of M q̈ = left (B, n), M (B, n, n) being written over; `scale` is as for `scaled_cholesky_solve`.
+
+    `SingularInertiaError` names a coordinate without inertia, of the `names` of all, and the robot.
+    """
+    qdd = np.empty_like(left)
+    for row, matrix in enumerate(M):
+        coordinate = scaled_cholesky_solve(matrix, left[row], scale[row], qdd[row])
+        if coordinate >= 0:
+            raise no_inertia(names[coordinate], robot)
+    return qdd
+
+
+@helper
+def mass_matrix_solve(arm: Arm, M: Array, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
+    """Joint accelerations from the mass matrix, where inverse dynamics gives the bias.
+
+    `qdd` holds on entry what `inertia_scale_kernel` gives. Returns −1, or a coordinate without inertia.
+    """
+    left = np.empty(qd.shape[0])
+    bias_torque_kernel(arm, q, qd, left)
+    for k in range(left.shape[0]):
+        left[k] = tau[k] - left[k]
+    return scaled_cholesky_solve(M, left, qdd, qdd)
+
+
+def _declared(name: str, put_mass_matrix: Compiled) -> Quantity:
+    """Joint accelerations by a kernel for M; −1, or a coordinate without inertia."""
+
+    @kernel
+    def walker_orin(arm: Arm, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
+        M = np.empty((qd.shape[0], qd.shape[0]))
+        put_mass_matrix(arm, q, M)
+        inertia_scale_kernel(arm.topology, arm.parameters, q, qdd)
+        return mass_matrix_solve(arm, M, q, qd, tau, qdd)
+
+    return Quantity(name, walker_orin, ("q", "qd", "tau"), (N,), fault="joint_names")
+
+
+WALKER_ORIN = _declared("walker_orin", mass_matrix_kernel)
+WALKER_ORIN_COLUMNS = _declared("walker_orin_columns", mass_matrix_columns_kernel)

@@ -1,36 +1,183 @@
-"""Linear and angular momentum of links (document 001, sections 4.1 and 4.2), and the centroidal momentum matrix.
+"""Energy, linear and angular momentum (document 001, sections 4.1 and 4.2), composite inertia of links.
 
 Theorem 4.2 moves angular momentum from one point to another; theorems 4.3 to 4.5 write it with the inertia matrix. What
 `momentum` computes is definition 4.3 for all links at once: of every body its share about its own joint, moved to the
-point that was asked for, and summed.
-
-The matrix is found the other way about, from the subtree of each joint as one rigid body, so that the two check each
-other.
+point that was asked for, and summed. The centroidal momentum matrix is found the other way about, from the subtree of
+each joint as one rigid body, so that the two check each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.compiling.tables import per_body
-from rne_dynamics.dynamics.composite.energy import center_of_mass
-from rne_dynamics.dynamics.declared.arguments import as_floats, state_arrays
-from rne_dynamics.dynamics.kinematics.jacobian import add_column
-from rne_dynamics.dynamics.kinematics.joint_motion import axes_of, gear, inertia_of, place_of, unit_motion
-from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, POSITION, ROTATION, world_poses
-from rne_dynamics.dynamics.kinematics.world_motion import ANGULAR, BODY_MOTIONS, LINEAR
-from rne_dynamics.errors import ArgumentError, ModelError
-from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import BASE, KIND, PARENT, VELOCITY_INDEX
+from rne_dynamics.compiling.plain import per_body
+from rne_dynamics.dynamics.declared.arguments import Arm, as_floats, state_arrays
+from rne_dynamics.dynamics.declared.quantity import Quantity
+from rne_dynamics.dynamics.kinematics.jacobian import ANGULAR, BODY_MOTIONS, LINEAR, add_column
+from rne_dynamics.dynamics.kinematics.joint_motion import (
+    axes_of,
+    gear,
+    inertia_of,
+    joint_placement,
+    place_of,
+    plus_along,
+    unit_motion,
+)
+from rne_dynamics.dynamics.kinematics.kinematics import (
+    POSE_COLUMNS,
+    POSITION,
+    ROTATION,
+    forward_kinematics,
+    world_poses,
+)
+from rne_dynamics.dynamics.newton_euler.newton_euler import with_floating_root
+from rne_dynamics.errors import ArgumentError, ModelError, check_loaded
+from rne_dynamics.model.inertia import Array, Inertia
+from rne_dynamics.model.layout import BASE, FLOATING, KIND, MASS, MOMENT, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.pairs import momentum_of, motion_at, plus_rigid, rigid_seen_from_parent, turned
-from rne_dynamics.spatial.rows import slice_vector
-from rne_dynamics.spatial.vector import subtract
+from rne_dynamics.spatial.pairs import (
+    NONE,
+    into_child,
+    momentum_of,
+    motion_at,
+    plus,
+    plus_rigid,
+    rigid_seen_from_parent,
+    slice_pair,
+    turned,
+)
+from rne_dynamics.spatial.rows import slice_vector, vector_at
+from rne_dynamics.spatial.vector import ZERO, add, cross, dot, rotate, scale, subtract, times
+
+
+@kernel
+def kinetic_energy_kernel(arm: Arm, q: Array, qd: Array, energy: Array) -> None:
+    """Kinetic energy of one state: q (nq,), qd (n,); fills energy (1,)."""
+    topology, parameters, _, _ = arm
+    twice, V = 0.0, per_body(topology)
+    V[BASE] = NONE
+    for i in range(topology.shape[0]):
+        kind, iv = topology[i, KIND], topology[i, VELOCITY_INDEX]
+        R, p = joint_placement(topology, parameters, i, q)
+        before = into_child(R, p, V[topology[i, PARENT]])
+        if kind == FLOATING:
+            V[i] = plus(before, slice_pair(qd, iv))
+        else:
+            rate = parameters[i, MULTIPLIER] * qd[iv]
+            twice += parameters[i, ROTOR] * rate * rate
+            V[i] = plus_along(kind, before, rate)
+        (m, h, J), (v, w) = inertia_of(parameters, i), V[i]
+        twice += m * dot(v, v) + 2.0 * dot(v, cross(w, h)) + dot(w, times(J, w))
+    energy[0] = 0.5 * twice
+
+
+KINETIC_ENERGY = Quantity("kinetic_energy", kinetic_energy_kernel, ("q", "qd"), (1,))
+
+
+def kinetic_energy(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
+    """Kinetic energy of links and rotors of an open arm; as `rne_dynamics.kinetic_energy`."""
+    return KINETIC_ENERGY.of(robot)(q, qd)[..., 0]
+
+
+def moving_base_energies(
+    robot: RobotModel, position: Array, rotation: Array, velocity: Array, q: Array, qd: Array
+) -> tuple[Array, Array]:
+    """Kinetic energy of links and rotors and potential energy of the links on a moving base, in the world, J; (B,).
+
+    The root link, which is part of the base, has none of it; its origin (B, 3), axes (B, 3, 3) and (v, ω) in these axes
+    (B, 6) are in the world. Nothing is checked.
+    """
+    rows, pose = len(q), np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])  # any: kinetic energy does not depend on it
+    kinetic, free = np.empty((rows, 1)), Arm(*with_floating_root(robot), np.zeros((1, 12)), np.empty((1, 0, 6)))
+    KINETIC_ENERGY.batch(free, (), np.hstack([np.tile(pose, (rows, 1)), q]), np.hstack([velocity, qd]), kinetic)
+    moment = FIRST_MOMENT.answer(robot, q)
+    mass = float(robot.parameters[:, MASS].sum())
+    potential: Array = -(np.einsum("bij,bj->bi", rotation, moment) + mass * position) @ robot.gravity
+    return kinetic[:, 0], potential
+
+
+@kernel
+def first_moment_kernel(arm: Arm, q: Array, moment: Array) -> None:
+    """Σ m c of the moving bodies in world axes, of one state; fills moment (3,)."""
+    topology, parameters, _, _ = arm
+    X, total = world_poses(topology, parameters, q), ZERO
+    for i in range(topology.shape[0]):
+        R, p = X[i]
+        total = add(total, add(rotate(R, vector_at(parameters, i, MOMENT)), scale(parameters[i, MASS], p)))
+    for k in range(3):
+        moment[k] = total[k]
+
+
+FIRST_MOMENT = Quantity("first_moment", first_moment_kernel, ("q",), (3,), every_mass=True)
+
+
+def _first_moment(robot: RobotModel, q: ArrayLike) -> Array:
+    """Sum of m·c of everything, the fixed base included, in world axes; shape (…, 3)."""
+    return FIRST_MOMENT.answer(robot, q) + robot.root_inertia.first_moment
+
+
+def potential_energy(robot: RobotModel, q: ArrayLike) -> Array:
+    """Energy of an open arm in the gravity field; as `rne_dynamics.potential_energy`."""
+    return -_first_moment(robot, q) @ robot.gravity
+
+
+def center_of_mass(robot: RobotModel, q: ArrayLike) -> Array:
+    """Mass centre of an open arm, the base included; as `rne_dynamics.center_of_mass`."""
+    moment = _first_moment(robot, q)
+    if not robot.mass > 0.0:
+        raise ModelError(f"robot {robot.name!r} has no mass, so it has no mass centre; give its links inertia")
+    return moment / robot.mass
+
+
+def composite_inertia(robot: RobotModel, q: ArrayLike, link: str, links: Sequence[str] | None = None) -> Inertia:
+    """Mass, mass centre and inertia of some links, held rigid at q, in the frame of `link`.
+
+    Parameters
+    ----------
+    robot
+        The model. Rotor inertia belongs to joints and is not part of it.
+    q
+        Positions, shape (nq,).
+    link
+        The link in whose frame the answer is given.
+    links
+        The links that are joined; `link` and all that come after it where not given.
+
+    Raises
+    ------
+    ArgumentError
+        A wrong shape, NaN or infinity.
+    ModelError
+        An unknown link.
+    """
+    check_loaded(robot)
+    if np.ndim(q) != 1:
+        raise ArgumentError(f"q has shape {np.shape(q)}; give one configuration, ({robot.nq},)")
+    poses = forward_kinematics(robot, q)
+    home = poses[link]
+    whole = Inertia()
+    for name in subtree(robot, link) if links is None else links:
+        pose = poses[name]
+        own = robot.tree.link(name).inertia
+        if own is not None:
+            R = home[:3, :3].T @ pose[:3, :3]
+            whole = whole + own.moved(R, home[:3, :3].T @ (pose[:3, 3] - home[:3, 3]))
+    return whole
+
+
+def subtree(robot: RobotModel, link: str) -> tuple[str, ...]:
+    """The link and all links that come after it; `ModelError` for an unknown one."""
+    robot.link(link)
+    names = {link: None}
+    for joint in robot.tree.depth_first:
+        if joint.parent in names:
+            names[joint.child] = None
+    return tuple(names)
 
 
 class Momentum(NamedTuple):

@@ -1,13 +1,18 @@
-"""Checks that every public dynamics function makes once, before the kernels."""
+"""Arguments of dynamics functions and their kernels: checks made once, the base's motion, model and loads as a tuple.
+
+Prescribed motion of the base is document 000's, section 2.1.2.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.errors import ArgumentError, check_loaded
@@ -152,3 +157,99 @@ def bodies_wrenches(robot: RobotModel, wrenches: Wrenches | None, lead: tuple[in
 def _at_joint(robot: RigidRobot, name: str, place: str, number: float, k: int) -> str:
     joint = "" if name == "q" and robot.nq != robot.n else f" (joint {robot.joint_names[k]!r})"
     return f"{place} is {number}{joint}"
+
+
+#: How far R Rᵀ may be from 1.
+_ORTHONORMAL = 1e-9 + 1e-5 * np.eye(3)
+
+
+@dataclass(frozen=True, eq=False)
+class BaseMotion:
+    """Prescribed motion of the root link; all vectors in the root link's axes, shape (…, 3).
+
+    Parameters
+    ----------
+    linear_acceleration
+        Acceleration of the root frame's origin relative to the world, m/s² (gravity not included).
+    angular_velocity, angular_acceleration
+        rad/s, rad/s².
+    linear_velocity
+        m/s. By Galileo's principle it changes no effort.
+    rotation
+        ``R_WB``, the root link's axes in the world; turns gravity. Shape (…, 3, 3).
+    """
+
+    linear_acceleration: ArrayLike = (0.0, 0.0, 0.0)
+    angular_velocity: ArrayLike = (0.0, 0.0, 0.0)
+    angular_acceleration: ArrayLike = (0.0, 0.0, 0.0)
+    linear_velocity: ArrayLike = (0.0, 0.0, 0.0)
+    rotation: ArrayLike = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+    def packed(self, gravity: Array) -> Array:
+        """(v, ω, v̇ − g, ω̇) in base axes, shape (…, 12), as the kernels take it.
+
+        Raises
+        ------
+        ArgumentError
+            Wrong shapes, NaN or infinity, or a `rotation` that is not a rotation.
+        """
+        parts = []
+        for name in ("linear_velocity", "angular_velocity", "linear_acceleration", "angular_acceleration"):
+            array = as_floats(f"base_motion.{name}", getattr(self, name))
+            if array.ndim == 0 or array.shape[-1] != 3 or not np.isfinite(array).all():
+                raise ArgumentError(f"base_motion.{name} is {array.tolist()}; it must be finite, shape (..., 3)")
+            parts.append(array)
+        parts[2] = parts[2] - gravity @ self._checked_rotation()
+        if all(part.ndim == 1 for part in parts):
+            return np.concatenate(parts)
+        lead = np.broadcast_shapes(*(p.shape[:-1] for p in parts))
+        return np.concatenate([np.broadcast_to(p, (*lead, 3)) for p in parts], axis=-1)
+
+    def _checked_rotation(self) -> Array:
+        R = as_floats("base_motion.rotation", self.rotation)
+        good = R.ndim >= 2 and R.shape[-2:] == (3, 3)
+        good = good and bool((np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)) <= _ORTHONORMAL).all())
+        if not (good and bool((np.linalg.det(R) > 0.0).all())):
+            raise ArgumentError(
+                f"base_motion.rotation is {R.tolist()}; it must be a rotation matrix, shape (..., 3, 3)"
+            )
+        return R
+
+
+def packed_base(robot: RobotModel, motion: BaseMotion | None, lead: tuple[int, ...]) -> Array:
+    """The base's motion as the kernels take it, (1 or batch, 12); `ArgumentError` if floating, or of another shape."""
+    if motion is None:
+        return robot.base_at_rest.reshape(1, 12)
+    if robot.base == "floating":
+        raise ArgumentError(
+            f"base_motion is given, but robot {robot.name!r} has a floating base, whose motion is part of q, qd, qdd"
+        )
+    packed = motion.packed(robot.gravity)
+    if packed.ndim == 1:
+        return packed.reshape(1, 12)
+    try:
+        rows = np.broadcast_to(packed, (*lead, 12))
+    except ValueError:
+        raise ArgumentError(
+            f"base_motion has leading shape {packed.shape[:-1]}, which does not broadcast to {lead}"
+        ) from None
+    return np.ascontiguousarray(rows.reshape(-1, 12))
+
+
+class Arm(NamedTuple):
+    """The arguments that are the same in every call of a loop. In compiled code such a tuple costs nothing."""
+
+    #: The model (`rne_dynamics.model.layout`).
+    topology: NDArray[np.int64]
+    parameters: Array
+    #: Base motion, shape (12,): v, ω, v̇ − g, ω̇ in base axes; (1 or B, 12) for a batch.
+    base: Any
+    #: External (force, moment) at every body frame's origin in body axes, shape (bodies, 6), or (0, 6) for none; (1 or
+    #: B, bodies or 0, 6) for a batch. None, like `base`, for a kernel that does not read it.
+    wrenches: Any
+
+
+def arm_of(robot: RobotModel, base: Array | None = None) -> Arm:
+    """A robot without loads, its base at rest or moving as `base` (12,) says."""
+    motion = robot.base_at_rest if base is None else base
+    return Arm(robot.topology, robot.parameters, motion, np.empty((0, 6)))

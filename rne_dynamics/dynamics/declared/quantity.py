@@ -1,6 +1,7 @@
 """A quantity of an open arm, declared once: its kernel, inputs and output.
 
-From the declaration come the compiled forms (`forms`), machine code of one robot (`specialised`), the checked function
+From the declaration come the two compiled forms (for one state, for a batch; they have the quantity's name and its
+kernel's module, by which their machine code is kept), machine code of one robot (`specialised`), the checked function
 that users call, and what `bind`, `c_function`, batches, warm-up and benchmarks need to know.
 """
 
@@ -14,23 +15,31 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.filling import filling
-from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, check_open_arm, state_arrays
-from rne_dynamics.dynamics.declared.arm import Arm, arm_of
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.declared.forms import Compiled, Shape, Size, compiled_forms
-from rne_dynamics.dynamics.declared.inertia_code import inertia_of, shared_code
-from rne_dynamics.dynamics.declared.parts import in_parts
+from rne_dynamics.compiling.jit import filling, threaded_kernel
+from rne_dynamics.compiling.jit import kernel as compiled
+from rne_dynamics.dynamics.declared.arguments import (
+    Arm,
+    BaseMotion,
+    Wrenches,
+    all_finite,
+    arm_of,
+    bodies_wrenches,
+    check_open_arm,
+    packed_base,
+    state_arrays,
+)
 from rne_dynamics.dynamics.declared.specialised import (
     efforts_parameters,
+    inertia_of,
     kept_code,
     loaded_recipe,
     rounded,
     rows_by,
     sample_of,
+    shared_code,
     with_base_and_loads,
 )
-from rne_dynamics.errors import no_inertia
+from rne_dynamics.errors import ArgumentError, no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
@@ -38,6 +47,118 @@ from rne_dynamics.straight_line.recipe import Columns, Recipe
 
 if TYPE_CHECKING:
     from rne_dynamics.straight_line.state_code import StateCode
+
+#: (q, …, out=None) to the answer.
+Bound = Callable[..., Any]
+
+
+def in_parts(fill: Bound, parts: Callable[..., Any]) -> Bound:
+    """A function (q, qd, x, out=None) whose answer names the parts of its output."""
+    named = named_parts(parts)
+
+    def bound(q: Array, qd: Array, x: Array, out: Array | None = None) -> Any:
+        if out is not None:
+            return named(fill(q, qd, x, out))
+        answer = fill(q, qd, x)
+        return parts(answer[0], answer[1], answer[2])
+
+    return bound
+
+
+def named_parts(parts: Callable[..., Any]) -> Callable[[Array], Any]:
+    """A function that names the parts of an output, once for as long as the output is the same array.
+
+    To take an array apart and name the parts takes as long as to compute them for a small arm.
+    """
+    known: tuple[Array | None, Any] = (None, None)  # in one, which threads replace as a whole
+
+    def named(out: Array) -> Any:
+        nonlocal known
+        kept, answer = known
+        if kept is not out:
+            answer = parts(*out)
+            known = out, answer
+        return answer
+
+    return named
+
+
+def filled(answer: Array, out: Array, inputs: tuple[ArrayLike, ...]) -> Array:
+    """`out`, filled with the answer. Raises ArgumentError: an `out` that is no such array as `bind` wants."""
+    if type(out) is not np.ndarray:
+        raise ArgumentError(f"out is a {type(out).__name__}; it must be a NumPy array of shape {answer.shape}")
+    if out.dtype != np.float64 or out.shape != answer.shape:
+        raise ArgumentError(f"out is {out.dtype} of shape {out.shape}; it must be float64 of shape {answer.shape}")
+    if not out.flags.writeable:
+        raise ArgumentError("out is read-only; give an array that may be written to")
+    if not out.flags.carray:
+        raise ArgumentError("out is not C-contiguous; give an array as np.empty makes it")
+    for k, value in enumerate(inputs):
+        if isinstance(value, np.ndarray) and np.may_share_memory(out, value):
+            raise ArgumentError(f"out shares memory with argument {k}, which would change under way; give another")
+    out[...] = answer
+    return out
+
+
+Compiled = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Size:
+    """A dimension that depends on the robot: `times` an attribute of the model."""
+
+    attribute: str
+    times: int = 1
+
+    def __rmul__(self, times: int) -> Size:
+        return replace(self, times=times * self.times)
+
+    def of(self, robot: object) -> int:
+        """The dimension for a robot."""
+        return self.times * int(getattr(robot, self.attribute))
+
+
+N, NQ, BODIES = Size("n"), Size("nq"), Size("bodies")
+#: The shape of an output for one state.
+Shape = tuple[Size | int, ...]
+
+
+def compiled_forms(name: str, kernel: Compiled, *, apart: bool) -> tuple[Compiled, Compiled]:
+    """The forms of ``kernel(arm, *extra, *inputs, out)`` for one state and for a batch; of three parts if `apart`.
+
+    The kernel returns nothing, or −1 or the number of what moves no inertia. ``one(arm, extra, checked, *inputs, out)``
+    returns 0 where `out` is filled, if `checked` not for NaN and infinity; ``batch(arm, extra, *inputs, out)`` −1 or
+    what the kernel returned, base and loads of `arm` with one row for all states, or one for each.
+    """
+
+    def named(function: Compiled) -> Compiled:
+        function.__module__ = kernel.__module__
+        function.__qualname__ = function.__name__ = f"{name.replace(' ', '_')}_{function.__name__}"
+        return function
+
+    def one(arm: Arm, extra: tuple[Any, ...], checked: bool, *given: Array) -> int:
+        inputs, out = given[:-1], given[-1]
+        if checked:
+            for x in inputs:
+                if not all_finite(x):
+                    return 1
+        fault = kernel(arm, *extra, *inputs, (out[0], out[1], out[2]) if apart else out)
+        return 1 if fault is not None and fault >= 0 else 0
+
+    def batch(arm: Arm, extra: tuple[Any, ...], *given: Array) -> int:
+        topology, parameters, base, wrenches = arm
+        inputs, out = given[:-1], given[-1]
+        for b in range(out.shape[0]):
+            base_now = base[b if base.shape[0] > 1 else 0]
+            here = Arm(topology, parameters, base_now, wrenches[b if wrenches.shape[0] > 1 else 0])
+            rows = [x[b] for x in inputs]
+            fault = kernel(here, *extra, *rows, (out[b, 0], out[b, 1], out[b, 2]) if apart else out[b])
+            if fault is not None and fault >= 0:
+                return int(fault)
+        return -1
+
+    return compiled(named(one)), threaded_kernel(named(batch))
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 #: A function of vectors.

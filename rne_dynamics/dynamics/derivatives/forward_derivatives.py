@@ -19,13 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
-from rne_dynamics.dynamics.composite.walker_orin import WALKER_ORIN
-from rne_dynamics.dynamics.declared.arguments import Wrenches
-from rne_dynamics.dynamics.declared.arm import Arm
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
-from rne_dynamics.dynamics.declared.forms import Compiled, N
-from rne_dynamics.dynamics.declared.quantity import Quantity
+from rne_dynamics.dynamics.composite.mass_matrix import WALKER_ORIN, inertia_scale_kernel
+from rne_dynamics.dynamics.declared.arguments import Arm, BaseMotion, Wrenches
+from rne_dynamics.dynamics.declared.quantity import Compiled, N, Quantity
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import (
     derivatives_and_wrenches,
     inverse_derivatives_kernel,

@@ -17,11 +17,9 @@ from collections.abc import Callable
 from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import helper
-from rne_dynamics.dynamics.declared.arm import Arm
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
-from rne_dynamics.dynamics.declared.forms import BODIES, N
-from rne_dynamics.dynamics.declared.quantity import Quantity
-from rne_dynamics.dynamics.derivatives.body_motion import spatial_motions
+from rne_dynamics.dynamics.declared.arguments import Arm, BaseMotion
+from rne_dynamics.dynamics.declared.quantity import BODIES, N, Quantity
+from rne_dynamics.dynamics.derivatives.inverse_derivatives import spatial_motions
 from rne_dynamics.dynamics.kinematics.joint_motion import axes_of, gear, place_of, unit_motion
 from rne_dynamics.errors import check_loaded
 from rne_dynamics.model.inertia import Array

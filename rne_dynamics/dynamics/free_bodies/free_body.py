@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.composite.momentum import check_mass, check_point, chosen_links, momentum, world_vectors
-from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches, state_arrays
-from rne_dynamics.dynamics.declared.base_motion import packed_base
+from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches, packed_base, state_arrays
 from rne_dynamics.dynamics.kinematics.kinematics import (
     POSE_COLUMNS,
     POSITION,

@@ -1,4 +1,34 @@
-"""The differential-algebraic equations of a robot as sparse matrices, filled state by state and solved."""
+"""The differential-algebraic equations of a robot as sparse matrices, filled state by state and solved.
+
+Blocks: free-body equations of every body and the motion its joint allows (document 001, sections 4.3–4.5). Euler's laws
+about the body frame's origin, a point fixed on the body (Theorems 4.11–4.14 and what follows them), in the body's own
+axes, with a = (v̇, ω̇), v̇ the acceleration of the origin less gravity, h = m·c, I about the origin:
+
+    f = m v̇ + ω̇ × h + ω × (ω × h)
+    n = I ω̇ + h × v̇ + ω × I ω
+
+The joint constrains the motion relative to the parent: differentiated twice,
+
+    a_i = X a_λ + S q̈ + drift,    X = [Rᵀ, −Rᵀp̃; 0, Rᵀ],
+
+where R, p place the body in its parent. Nothing is added up along the tree but angular velocity; which force and
+which acceleration result is left to the linear solve. Only the placement of one body in its parent is shared with the
+recursive engines (`joint_placement`).
+
+Sparsity, from the topology alone: the unknowns of one state are, for every body i, the wrench F_i that its parent
+exerts on it through the joint and the acceleration a_i of its frame (each 6), and the joint accelerations q̈ (n). The
+equations are, for every body, the balance of forces and moments (Euler's two laws) and the motion that its joint allows
+(each 6), and what the drives give (n):
+
+    balance    𝓜 a − Kᵀ F       = wrenches − gyroscopic terms
+    joints    −K a        + S q̈ = −drift
+    drives          Sᵀ F + J q̈ = τ
+
+K is the identity less the transfer of motion from every parent, S the joint axes (times the gear ratio where several
+joints share a coordinate), J the rotor inertia. Bodies are put in from the tips to the base, F before a before q̈, so
+that elimination down the diagonal meets only −1 and inertias felt by joints: no pivot search, and fill that stays
+between a body and its parent.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +39,210 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
-from rne_dynamics.dynamics.free_bodies.blocks import MOTION_COLUMNS, free_body_kernel, joint_motion_kernel
-from rne_dynamics.dynamics.free_bodies.pattern import (
-    INERTIA_COLUMNS,
-    INERTIA_ROWS,
-    TRANSFER_NUMBERS,
-    MaximalPattern,
-    maximal_pattern,
-)
+from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.dynamics.composite.mass_matrix import inertia_scale
+from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_placement
 from rne_dynamics.errors import no_inertia
-from rne_dynamics.model.generalized_inertia import generalized_inertia, rotor_inertia
+from rne_dynamics.model.body_inertia import generalized_inertia, rotor_inertia
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER
+from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX, columns
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.cholesky import SINGULAR
+from rne_dynamics.spatial.pairs import pair_at, plus, put_pair, slice_pair
+from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
+from rne_dynamics.spatial.vector import ZERO, add, cross, rotate_back, scale, times
+
+# columns of the motion array, one row a body: R and p in the parent, the body's own ω, and the velocity of its origin
+# and its angular velocity relative to the parent; all in the body's axes except p
+ROTATION, POSITION, ANGULAR, RELATIVE_LINEAR, RELATIVE_ANGULAR, MOTION_COLUMNS = columns(9, 3, 3, 3, 3)
+RELATIVE = RELATIVE_LINEAR
+
+
+@kernel
+def joint_motion_kernel(
+    topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, qd: Array, motion: Array
+) -> None:
+    """Fill `motion`, shape (bodies, MOTION_COLUMNS), for joint positions and velocities."""
+    for i in range(topology.shape[0]):
+        parent = topology[i, PARENT]
+        kind = topology[i, KIND]
+        iv = topology[i, VELOCITY_INDEX]
+        R, p = joint_placement(topology, parameters, i, q)
+        w = rotate_back(R, slice_vector(base, 3) if parent < 0 else vector_at(motion, parent, ANGULAR))
+        if kind == FLOATING:
+            relative = slice_pair(qd, iv)
+            w = add(w, relative[1])
+        else:
+            rate = parameters[i, MULTIPLIER] * qd[iv]
+            relative = (ZERO, (0.0, 0.0, rate))
+            if kind == PRISMATIC:
+                relative = ((0.0, 0.0, rate), ZERO)
+            else:
+                w = (w[0], w[1], w[2] + rate)
+        put_pair(motion, i, RELATIVE, relative)
+        put_matrix(motion, i, ROTATION, R)
+        put(motion, i, POSITION, p)
+        put(motion, i, ANGULAR, w)
+
+
+@kernel
+def free_body_kernel(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    base: Array,
+    motion: Array,
+    wrenches: Array,
+    transfer: Array,
+    drift: Array,
+    force: Array,
+) -> None:
+    """The blocks of one state, from `motion` (bodies, MOTION_COLUMNS) and what `inverse_dynamics_kernel` takes.
+
+    Fills `transfer` (bodies, 18) with Rᵀ and −Rᵀp̃, row after row, `drift` (bodies, 6) with the acceleration that the
+    joint's velocity, and a base's prescribed motion, gives, and `force` (bodies, 6) with the wrench less the gyroscopic
+    terms.
+    """
+    loaded = wrenches.shape[0] > 0
+    for i in range(topology.shape[0]):
+        parent = topology[i, PARENT]
+        kind = topology[i, KIND]
+        R, p = matrix_at(motion, i, ROTATION), vector_at(motion, i, POSITION)
+        for k in range(3):
+            row = (R[k], R[3 + k], R[6 + k])
+            put(transfer, i, 3 * k, row)
+            put(transfer, i, 9 + 3 * k, cross(p, row))
+
+        w_parent = slice_vector(base, 3) if parent < 0 else vector_at(motion, parent, ANGULAR)
+        pull = cross(w_parent, cross(w_parent, p))
+        turn = ZERO
+        if parent < 0:
+            dw_base = slice_vector(base, 9)
+            pull = add(pull, add(slice_vector(base, 6), cross(dw_base, p)))
+            turn = rotate_back(R, dw_base)
+        pull = rotate_back(R, pull)
+        w = rotate_back(R, w_parent)
+        v_joint, w_joint = pair_at(motion, i, RELATIVE)
+        if kind == FLOATING:
+            pull = add(pull, cross(add(scale(2.0, w), w_joint), v_joint))
+            turn = add(turn, cross(w, w_joint))
+        elif kind == PRISMATIC:
+            twice = 2.0 * v_joint[2]
+            pull = (pull[0] + w[1] * twice, pull[1] - w[0] * twice, pull[2])
+        else:
+            rate = w_joint[2]
+            turn = (turn[0] + w[1] * rate, turn[1] - w[0] * rate, turn[2])
+        put_pair(drift, i, 0, (pull, turn))
+
+        _, h, J = inertia_of(parameters, i)
+        w = vector_at(motion, i, ANGULAR)
+        F = cross(w, cross(h, w)), cross(times(J, w), w)
+        if loaded:
+            F = plus(F, pair_at(wrenches, i, 0))
+        put_pair(force, i, 0, F)
+
+
+Integers = NDArray[np.int64]
+
+_ROW, _COLUMN = np.divmod(np.arange(9), 3)
+
+#: Entries (row, column) of a body's 6×6 inertia that are not always zero: m, ∓h̃, I; shape (24,) each.
+_OFF = np.flatnonzero(_ROW != _COLUMN)
+INERTIA_ROWS: Integers = np.concatenate([np.arange(3), _ROW[_OFF], 3 + _ROW[_OFF], 3 + _ROW])
+INERTIA_COLUMNS: Integers = np.concatenate([np.arange(3), 3 + _COLUMN[_OFF], _COLUMN[_OFF], 3 + _COLUMN])
+
+#: Entries of the transfer X = [Rᵀ, −Rᵀp̃; 0, Rᵀ], and which of the 18 numbers Rᵀ, −Rᵀp̃ each is; shape (27,).
+TRANSFER_ROWS: Integers = np.concatenate([_ROW, _ROW, 3 + _ROW])
+TRANSFER_COLUMNS: Integers = np.concatenate([_COLUMN, 3 + _COLUMN, 3 + _COLUMN])
+TRANSFER_NUMBERS: Integers = np.concatenate([np.arange(18), np.arange(9)])
+
+
+@dataclass(frozen=True, eq=False)
+class MaximalPattern:
+    """Numbering and sparsity of the equations of one topology."""
+
+    #: Number of each component of F (and of the balance that it enters with −1), and of a (and of its joint equation);
+    #: shape (bodies, 6).
+    force: Integers
+    motion: Integers
+    #: Number of each q̈ (and of its drive equation); shape (n,).
+    coordinate: Integers
+    #: One entry a joint axis: its body, the component (0–5) it moves, its place in q̈.
+    axis_body: Integers
+    axis_component: Integers
+    axis_coordinate: Integers
+    #: Bodies whose parent is not the base.
+    children: Integers
+    #: Rows and columns of the whole matrix's entries: those of inertias (bodies, 24), −1 (12·bodies,), axes twice
+    #: (axes,) and rotors (n,); then those of the transfer to children (children, 27), and the same transposed.
+    system: tuple[Integers, Integers]
+    #: Those of K alone, bodies from the base outward: 1 (6·bodies,) and transfer (children, 27).
+    constraint: tuple[Integers, Integers]
+
+    @property
+    def size(self) -> int:
+        """Number of unknowns, all together."""
+        return 2 * self.force.size + len(self.coordinate)
+
+
+def maximal_pattern(topology: Integers) -> MaximalPattern:
+    """The pattern of a topology (bodies, 4); made once for each and kept."""
+    return _pattern(np.ascontiguousarray(topology, dtype=np.int64).tobytes())
+
+
+@lru_cache(maxsize=64)
+def _pattern(key: bytes) -> MaximalPattern:
+    topology = np.frombuffer(key, dtype=np.int64).reshape(-1, 4)
+    bodies = len(topology)
+    force, motion, coordinate = _numbering(topology)
+    axes = np.array(
+        [
+            (i, k, iv + (k if kind == FLOATING else 0))
+            for i, (_, kind, _, iv) in enumerate(topology.tolist())
+            for k in (range(6) if kind == FLOATING else (2,) if kind == PRISMATIC else (5,))
+        ],
+        dtype=np.int64,
+    ).reshape(-1, 3)
+    body, component, place = axes.T
+    children = np.flatnonzero(topology[:, PARENT] >= 0)
+    parents = topology[children, PARENT]
+    both, outward = np.concatenate([force.ravel(), motion.ravel()]), np.arange(6 * bodies).reshape(bodies, 6)
+    system = _entries(
+        (force[:, INERTIA_ROWS], motion[:, INERTIA_COLUMNS]), (both, both),
+        (motion[body, component], coordinate[place]), (coordinate[place], force[body, component]),
+        (coordinate, coordinate), (motion[children][:, TRANSFER_ROWS], motion[parents][:, TRANSFER_COLUMNS]),
+        (force[parents][:, TRANSFER_COLUMNS], force[children][:, TRANSFER_ROWS]),
+    )
+    constraint = _entries(
+        (outward, outward), (outward[children][:, TRANSFER_ROWS], outward[parents][:, TRANSFER_COLUMNS])
+    )
+    return MaximalPattern(force, motion, coordinate, body, component, place, children, system, constraint)
+
+
+def _numbering(topology: Integers) -> tuple[Integers, Integers, Integers]:
+    """Numbers of F, a and q̈: from the tips to the base, a coordinate after the last of the bodies it moves."""
+    bodies = len(topology)
+    n = max((iv + (6 if kind == FLOATING else 1) for _, kind, _, iv in topology.tolist()), default=0)
+    last = {iv: i for i, iv in reversed(list(enumerate(topology[:, VELOCITY_INDEX].tolist())))}
+    force = np.empty((bodies, 6), dtype=np.int64)
+    motion = np.empty((bodies, 6), dtype=np.int64)
+    coordinate = np.empty(n, dtype=np.int64)
+    number = 0
+    for i in range(bodies - 1, -1, -1):
+        force[i] = number + np.arange(6)
+        motion[i] = number + 6 + np.arange(6)
+        number += 12
+        iv = int(topology[i, VELOCITY_INDEX])
+        if last[iv] == i:
+            freedoms = 6 if topology[i, KIND] == FLOATING else 1
+            coordinate[iv : iv + freedoms] = number + np.arange(freedoms)
+            number += freedoms
+    return force, motion, coordinate
+
+
+def _entries(*blocks: tuple[Integers, Integers]) -> tuple[Integers, Integers]:
+    rows, columns = (np.concatenate([block[k].ravel() for block in blocks]) for k in range(2))
+    return rows, columns
+
 
 #: A solution that one step of refinement still changes by more than this part of itself means nothing.
 _UNCERTAIN = 1e-4

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.dynamics.declared.arguments import as_floats, check_open_arm
-from rne_dynamics.dynamics.declared.arm import arm_of
+from rne_dynamics.dynamics.declared.arguments import arm_of, as_floats, check_open_arm
+from rne_dynamics.dynamics.kinematics.kinematics import quaternion_matrices
 from rne_dynamics.dynamics.kinematics.pose_steps import FRAME_COLUMNS, PLACE, TURN, Task, search_kernel
-from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
-from rne_dynamics.dynamics.kinematics.rotations import quaternion_matrices
 from rne_dynamics.errors import ArgumentError, ModelError, RneDynamicsError
+from rne_dynamics.model.dice import random_configuration
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, PARENT, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel

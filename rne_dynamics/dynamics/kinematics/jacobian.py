@@ -1,26 +1,47 @@
-"""The Jacobian of a link and its rate.
+"""The Jacobian of a link and its rate; pose and motion of all bodies in the world; steps between configurations.
 
-Rows are linear then angular velocity of the link's frame at its origin, in world axes.
+Rows are linear then angular velocity of the link's frame at its origin, in world axes. One recursion from the base, at
+rest, to the tips gives pose and motion of the bodies. Configurations are a space of their own: a floating joint's
+orientation is a unit quaternion, not three numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.compiling.tables import per_body
-from rne_dynamics.dynamics.declared.arm import Arm
-from rne_dynamics.dynamics.declared.forms import N
-from rne_dynamics.dynamics.declared.quantity import Quantity
-from rne_dynamics.dynamics.kinematics.joint_motion import joint_placement
-from rne_dynamics.dynamics.kinematics.world_motion import motions_in_world
+from rne_dynamics.compiling.plain import per_body
+from rne_dynamics.dynamics.declared.arguments import Arm
+from rne_dynamics.dynamics.declared.quantity import BODIES, NQ, N, Quantity
+from rne_dynamics.dynamics.kinematics.joint_motion import joint_placement, joint_turns, placement_at_turn
+from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, put_pose
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import BASE, FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
+from rne_dynamics.model.layout import (
+    BASE,
+    FLOATING,
+    KIND,
+    MULTIPLIER,
+    PARENT,
+    POSITION_INDEX,
+    PRISMATIC,
+    VELOCITY_INDEX,
+    columns,
+)
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.pairs import motion_at
+from rne_dynamics.spatial.pairs import (
+    NONE,
+    Pair,
+    acceleration_at,
+    motion_at,
+    plus,
+    put_pair,
+    slice_pair,
+    turned,
+)
 from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import (
     IDENTITY,
@@ -33,9 +54,63 @@ from rne_dynamics.spatial.vector import (
     compose,
     compose_back,
     cross,
+    dot,
+    from_quaternion,
     rotate,
+    scale,
     subtract,
 )
+
+# columns, one row a body, all in world axes: the pose as in `kinematics`, and (v, ω)
+_, VELOCITY, WORK_COLUMNS = columns(POSE_COLUMNS, 6)
+#: Where the velocity of the origin and the angular velocity are.
+LINEAR, ANGULAR = slice(VELOCITY, VELOCITY + 3), slice(VELOCITY + 3, WORK_COLUMNS)
+
+
+@helper
+def _joint_velocity(topology: NDArray[np.int64], parameters: Array, i: int, qd: Array, R: Matrix) -> Pair:
+    """Velocity of body i, whose axes are R, relative to its parent."""
+    kind = topology[i, KIND]
+    iv = topology[i, VELOCITY_INDEX]
+    if kind == FLOATING:
+        return turned(R, slice_pair(qd, iv))
+    axis = scale(parameters[i, MULTIPLIER] * qd[iv], column(R, 2))
+    return (axis, ZERO) if kind == PRISMATIC else (ZERO, axis)
+
+
+@helper
+def motions_in_world(
+    topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, drift: Any
+) -> tuple[Any, Any, Any]:
+    """By body, in world axes: its placement X, V = (v, ω), and a = (v̇, ω̇) at q̈ = 0 unless `drift` is None."""
+    X, V, a = per_body(topology), per_body(topology), per_body(topology)
+    X[BASE], V[BASE], a[BASE] = (IDENTITY, ZERO), NONE, NONE
+    turns = joint_turns(topology, parameters, q)
+    for i in range(topology.shape[0]):
+        parent = topology[i, PARENT]
+        R_parent, p_parent = X[parent]
+        R, d = placement_at_turn(topology, parameters, i, q, turns[i])
+        R, d = compose(R_parent, R), rotate(R_parent, d)
+        before, joint = motion_at(V[parent], d), _joint_velocity(topology, parameters, i, qd, R)
+        X[i] = R, add(p_parent, d)
+        V[i] = plus(before, joint)
+        if drift is not None:
+            w = before[1]
+            coriolis = cross(add(scale(2.0, w), joint[1]), joint[0]), cross(w, joint[1])
+            a[i] = plus(acceleration_at(a[parent], w, d), coriolis)
+    return X, V, a
+
+
+@kernel
+def _body_motions(arm: Arm, q: Array, qd: Array, out: Array) -> None:
+    """Pose and (v, ω) of every body, of one state; out (bodies, WORK_COLUMNS)."""
+    X, V, _ = motions_in_world(arm.topology, arm.parameters, q, qd, None)
+    for i in range(out.shape[0]):
+        put_pose(out, i, X[i])
+        put_pair(out, i, VELOCITY, V[i])
+
+
+BODY_MOTIONS = Quantity("body_motions", _body_motions, ("q", "qd"), (BODIES, WORK_COLUMNS), every_mass=True)
 
 
 @helper
@@ -179,3 +254,71 @@ def jacobian_rate(robot: RobotModel, q: ArrayLike, qd: ArrayLike, link: str) -> 
     except (AttributeError, KeyError):
         call = JACOBIAN_RATE.first_call(robot, link)
     return call(q, qd)
+
+
+@kernel
+def integrate_configuration_kernel(topology: NDArray[np.int64], q: Array, step: Array, out: Array) -> None:
+    """One state: q (nq,), step (n,), out (nq,), which must not be q."""
+    for i in range(topology.shape[0]):
+        iq = topology[i, POSITION_INDEX]
+        iv = topology[i, VELOCITY_INDEX]
+        if topology[i, KIND] != FLOATING:
+            out[iq] = q[iq] + step[iv]
+            continue
+        # the twist (v, φ) held for unit time: p += R V(φ) v, R := R exp(φ̃)
+        v, phi = slice_vector(step, iv), slice_vector(step, iv + 3)
+        x, y, z, w = q[iq + 3], q[iq + 4], q[iq + 5], q[iq + 6]
+        angle = np.sqrt(dot(phi, phi))
+        if angle < 1e-4:  # series, exact to round-off here
+            half_sinc = 0.5 - angle * angle / 48.0
+            b = 1.0 / 6.0 - angle * angle / 120.0
+        else:
+            half_sinc = np.sin(0.5 * angle) / angle
+            b = (angle - np.sin(angle)) / (angle * angle * angle)  # times angle² below: its lost digits do not count
+        a = 2.0 * half_sinc * half_sinc  # (1 − cos φ)/φ², whose difference would lose half of the digits
+        swept = cross(phi, v)
+        moved = add(v, add(scale(a, swept), scale(b, cross(phi, swept))))
+        p = add(slice_vector(q, iq), rotate(from_quaternion(x, y, z, w), moved))
+        c = np.cos(0.5 * angle)
+        s = scale(half_sinc, phi)
+        X = w * s[0] + x * c + y * s[2] - z * s[1]
+        Y = w * s[1] + y * c + z * s[0] - x * s[2]
+        Z = w * s[2] + z * c + x * s[1] - y * s[0]
+        W = w * c - x * s[0] - y * s[1] - z * s[2]
+        norm = np.sqrt(X * X + Y * Y + Z * Z + W * W)
+        for k in range(3):
+            out[iq + k] = p[k]
+        out[iq + 3], out[iq + 4], out[iq + 5], out[iq + 6] = X / norm, Y / norm, Z / norm, W / norm
+
+
+@kernel
+def _integrate(arm: Arm, q: Array, step: Array, out: Array) -> None:
+    integrate_configuration_kernel(arm.topology, q, step, out)
+
+
+INTEGRATE_CONFIGURATION = Quantity("integrate_configuration", _integrate, ("q", "step"), (NQ,))
+
+
+@INTEGRATE_CONFIGURATION.public
+def integrate_configuration(robot: RobotModel, q: ArrayLike, step: ArrayLike) -> Array:
+    """The configuration reached from `q` by a displacement in velocity coordinates (velocity times time).
+
+    Plain addition for one-axis joints; floating joints follow the screw motion of (v, ω) held constant.
+
+    Parameters
+    ----------
+    robot
+        The model.
+    q, step
+        Positions (…, nq) and displacements (…, n).
+
+    Raises
+    ------
+    ArgumentError
+        A wrong shape, NaN or infinity.
+    """
+    try:
+        call: Callable[..., Array] = robot.own_code["integrate_configuration"]
+    except (AttributeError, KeyError):
+        call = INTEGRATE_CONFIGURATION.of(robot)
+    return call(q, step)

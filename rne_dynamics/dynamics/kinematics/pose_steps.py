@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rne_dynamics.compiling.jit import helper, kernel, routine
-from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.declared.arguments import Arm
 from rne_dynamics.dynamics.kinematics.jacobian import placed_jacobian
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import columns

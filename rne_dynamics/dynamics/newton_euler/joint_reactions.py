@@ -16,11 +16,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches, state_arrays
-from rne_dynamics.dynamics.declared.arm import Arm
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.declared.forms import BODIES
-from rne_dynamics.dynamics.declared.quantity import Quantity
+from rne_dynamics.dynamics.declared.arguments import (
+    Arm,
+    BaseMotion,
+    Wrenches,
+    as_floats,
+    bodies_wrenches,
+    packed_base,
+    state_arrays,
+)
+from rne_dynamics.dynamics.declared.quantity import BODIES, Quantity
 from rne_dynamics.dynamics.newton_euler.newton_euler import body_wrenches
 from rne_dynamics.errors import index_of
 from rne_dynamics.model.inertia import Array

@@ -1,9 +1,17 @@
-"""Inverse dynamics by the recursive Newton–Euler method, O(n).
+"""Inverse dynamics by the recursive Newton–Euler method, O(n); gravity torque and generalised momentum likewise.
 
-The outward pass computes the motion of every body, the inward pass the wrenches. Each body works in its own
-frame at its own joint, whose z is the joint axis. Accelerations are those of the frame's origin as a point
-(not Featherstone's spatial ones), as in documents 000 and 001 (seeds); the equations are (A.2.5), (2.1.13),
-(2.1.1) and (2.1.5) of document 000 written for known joint accelerations, with (2.2.x) for prismatic joints.
+The outward pass computes the motion of every body, the inward pass the wrenches. Each body works in its own frame at
+its own joint, whose z is the joint axis. Accelerations are those of the frame's origin as a point (not Featherstone's
+spatial ones), as in documents 000 and 001 (seeds); the equations are (A.2.5), (2.1.13), (2.1.1) and (2.1.5) of document
+000 written for known joint accelerations, with (2.2.x) for prismatic joints.
+
+Gravity torque: at rest the recursion needs only mass and first moment of the subtree behind each joint. The force on
+body i is −(composite mass) g, its moment about the joint −(composite m·c) × g.
+
+Generalised momentum and the known part of its rate, with a bound by the bodies' own efforts, O(n depth): with T(q, q̇)
+the kinetic energy, p = ∂T/∂q̇ = M q̇ and ṗ = τ + ∂T/∂q − g + τ_ext, where ∂T/∂q = Cᵀ q̇ for the Coriolis matrix of
+Christoffel symbols. By joints, with motion V of body i and momentum H of all that it moves: p_i = Sᵀ H and ∂T/∂q_i = H
+· (V × S).
 """
 
 from __future__ import annotations
@@ -11,37 +19,56 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.compiling.tables import per_body
-from rne_dynamics.dynamics.declared.arguments import Wrenches
-from rne_dynamics.dynamics.declared.arm import Arm
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
-from rne_dynamics.dynamics.declared.forms import N
-from rne_dynamics.dynamics.declared.quantity import Quantity
+from rne_dynamics.compiling.plain import per_body
+from rne_dynamics.dynamics.declared.arguments import Arm, BaseMotion, Wrenches
+from rne_dynamics.dynamics.declared.quantity import N, Quantity
 from rne_dynamics.dynamics.kinematics.joint_motion import (
+    along,
     inertia_of,
     joint_acceleration,
     joint_speed,
     joint_turns,
     placement_at_turn,
+    plus_along,
     put_efforts,
 )
-from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import BASE, PARENT
+from rne_dynamics.model.inertia import Array, read_only
+from rne_dynamics.model.layout import (
+    BASE,
+    COLUMNS,
+    FLOATING,
+    KIND,
+    MASS,
+    MOMENT,
+    MULTIPLIER,
+    PARENT,
+    POSITION_INDEX,
+    PRISMATIC,
+    ROTATION,
+    ROTOR,
+    VELOCITY_INDEX,
+)
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.pairs import (
+    NONE,
     acceleration_at,
     inertial_wrench,
+    into_child,
     minus_load,
+    momentum_of,
+    motion_cross,
     onto_parent,
     plus,
+    power,
+    put_slice_pair,
     slice_pair,
     turned_back,
 )
-from rne_dynamics.spatial.rows import slice_vector
-from rne_dynamics.spatial.vector import rotate_back
+from rne_dynamics.spatial.rows import slice_vector, vector_at
+from rne_dynamics.spatial.vector import ZERO, add, cross, rotate, rotate_back, scale
 
 
 @helper
@@ -104,3 +131,98 @@ def inverse_dynamics(
 def bias_torque(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
     """Efforts c(q, q̇) + g(q) of an open arm; as `rne_dynamics.bias_torque`."""
     return BIAS_TORQUE.of(robot)(q, qd)
+
+
+@kernel
+def gravity_torque_kernel(arm: Arm, q: Array, tau: Array) -> None:
+    """Gravity efforts for one state: q (nq,); fills tau (n,)."""
+    topology, parameters, base, _ = arm
+    X, up, m, h = per_body(topology), per_body(topology), per_body(topology), per_body(topology)
+    up[BASE] = slice_vector(base, 6)  # −g
+    tau[:] = 0.0
+    turns = joint_turns(topology, parameters, q)
+    for i in range(topology.shape[0]):
+        R, _ = X[i] = placement_at_turn(topology, parameters, i, q, turns[i])
+        up[i] = rotate_back(R, up[topology[i, PARENT]])
+        m[i], h[i] = parameters[i, MASS], vector_at(parameters, i, MOMENT)
+    for i in range(topology.shape[0] - 1, -1, -1):
+        parent, kind, iv = topology[i, PARENT], topology[i, KIND], topology[i, VELOCITY_INDEX]
+        force, moment = scale(m[i], up[i]), cross(h[i], up[i])
+        if kind == FLOATING:
+            put_slice_pair(tau, iv, (force, moment))
+        else:
+            tau[iv] += parameters[i, MULTIPLIER] * (force[2] if kind == PRISMATIC else moment[2])
+        if parent != BASE:  # a floating body's weight too acts on its parent, on which its actuators are
+            R, p = X[i]
+            m[parent], h[parent] = m[parent] + m[i], add(h[parent], add(rotate(R, h[i]), scale(m[i], p)))
+
+
+GRAVITY_TORQUE = Quantity("gravity_torque", gravity_torque_kernel, ("q",), (N,))
+
+
+@GRAVITY_TORQUE.public
+def gravity_torque(robot: RobotModel, q: ArrayLike) -> Array:
+    """Efforts g(q) that hold an open arm at rest; as `rne_dynamics.gravity_torque`."""
+    return GRAVITY_TORQUE.of(robot)(q)
+
+
+#: Rows that the kernel fills.
+MOMENTUM, DRIFT, WEIGHT, OWN, MOMENTUM_ROWS = range(5)
+
+
+@kernel
+def momentum_terms_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, rows: Array) -> None:
+    """p, Cᵀq̇, g and Σ |effort of one body|, the last with q̈, into `rows` (4, n); of an arm on a base at rest."""
+    topology, parameters, base, _ = arm
+    X, V, H = per_body(topology), per_body(topology), per_body(topology)
+    a, F, weight = per_body(topology), per_body(topology), per_body(topology)
+    V[BASE], a[BASE] = NONE, slice_pair(base, 6)
+    rows[:] = 0.0
+    turns = joint_turns(topology, parameters, q)
+    up = per_body(topology)
+    up[BASE] = slice_vector(base, 6)  # −g
+    for i in range(topology.shape[0]):
+        parent, kind = topology[i, PARENT], topology[i, KIND]
+        R, p = X[i] = placement_at_turn(topology, parameters, i, q, turns[i])
+        rate = parameters[i, MULTIPLIER] * qd[topology[i, VELOCITY_INDEX]]
+        V[i] = plus_along(kind, into_child(R, p, V[parent]), rate)
+        up[i] = rotate_back(R, up[parent])
+        before = turned_back(R, acceleration_at(a[parent], V[parent][1], p))
+        w, sigma = joint_speed(topology, parameters, i, qd, rotate_back(R, V[parent][1]))
+        a[i] = joint_acceleration(topology, parameters, i, qdd, before, sigma)
+        body = inertia_of(parameters, i)
+        H[i] = momentum_of(body, V[i])
+        F[i] = inertial_wrench(body, w, a[i])
+        weight[i] = inertial_wrench(body, ZERO, (up[i], ZERO))
+    for i in range(topology.shape[0] - 1, -1, -1):
+        parent, kind, iv = topology[i, PARENT], topology[i, KIND], topology[i, VELOCITY_INDEX]
+        k = parameters[i, MULTIPLIER]
+        axis = plus_along(kind, NONE, 1.0)
+        rows[MOMENTUM, iv] += k * (along(kind, H[i]) + parameters[i, ROTOR] * k * qd[iv])
+        rows[DRIFT, iv] += k * power(H[i], motion_cross(V[i], axis))
+        rows[WEIGHT, iv] += k * along(kind, weight[i])
+        if parent != BASE:
+            R, p = X[i]
+            H[parent] = plus(H[parent], onto_parent(R, p, H[i]))
+            weight[parent] = plus(weight[parent], onto_parent(R, p, weight[i]))
+        own, j = F[i], i
+        while j != BASE:
+            rows[OWN, topology[j, VELOCITY_INDEX]] += abs(parameters[j, MULTIPLIER] * along(topology[j, KIND], own))
+            R, p = X[j]
+            own = onto_parent(R, p, own)
+            j = topology[j, PARENT]
+
+
+def with_floating_root(robot: RobotModel) -> tuple[NDArray[np.int64], Array]:
+    """Topology and parameters with a floating body of no mass below all others: 7 positions and 6 velocities first."""
+    root = np.zeros((1, robot.topology.shape[1]), dtype=np.int64)
+    root[0, PARENT], root[0, KIND] = -1, FLOATING
+    above = robot.topology.copy()
+    above[:, PARENT] += 1
+    above[:, POSITION_INDEX] += 7
+    above[:, VELOCITY_INDEX] += 6
+    row = np.zeros((1, COLUMNS))
+    row[0, [ROTATION, ROTATION + 4, ROTATION + 8]] = 1.0
+    row[0, MULTIPLIER] = 1.0
+    # read-only as the model's own: kernels are compiled for these
+    return read_only(np.concatenate([root, above])), read_only(np.concatenate([row, robot.parameters]))

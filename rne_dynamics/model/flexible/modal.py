@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.errors import ModelError
-from rne_dynamics.model.inertia import Array, Inertia, frozen_array
-from rne_dynamics.model.rebuilt import Rebuilt, set_fields
+from rne_dynamics.model.inertia import Array, Inertia, Rebuilt, frozen_array, set_fields
 
 #: How many points a message names.
 _MOST_NAMED = 8
@@ -178,6 +177,16 @@ class TableField(Rebuilt):
                 f"{self.tolerance:g} m; add the point to the file with modal integrals, or move what sits there"
             )
         return Attachment(self.translations[k], self.rotations[k], self.shortenings[k])
+
+
+def drawn_in(rotation: Array, line: Array) -> Array:
+    """S_kl of `Attachment` for a line (3,) that turns by Σ δ_k θ_k: −½ Σ δ_k δ_l S_kl is ½ θ × (θ × line).
+
+    Shape (points, m, m, 3), for turns θ_k of shape (points, m, 3).
+    """
+    across = np.einsum("pk,pli->pkli", rotation @ line, rotation)
+    square = np.einsum("pki,pli->pkl", rotation, rotation)
+    return np.asarray(np.multiply.outer(square, line) - 0.5 * (across + across.transpose(0, 2, 1, 3)))
 
 
 def modal_damping(stiffness: Array, mass: Array, ratios: ArrayLike) -> Array:

@@ -42,8 +42,7 @@ import numpy as np
 
 from rne_dynamics.errors import DescriptionError, ModelError
 from rne_dynamics.model.flexible.modal import ModalLink, TableField, modal_damping
-from rne_dynamics.model.flexible.modal_archive import ArrayFile, read_arrays
-from rne_dynamics.model.flexible.nodal import read_nodal_link
+from rne_dynamics.model.flexible.nodal import ArrayFile, read_arrays, read_nodal_link
 from rne_dynamics.model.inertia import Array, Inertia
 
 _BODY = ("mass", "com", "inertia")

@@ -25,8 +25,8 @@ from rne_dynamics.control.control_law import ControlLaw, Reference, terms_of
 from rne_dynamics.control.trajectory import Trajectory
 from rne_dynamics.dispatch import gravity_torque, mass_matrix
 from rne_dynamics.errors import ArgumentError, RneDynamicsError
+from rne_dynamics.model.body_inertia import rotor_inertia
 from rne_dynamics.model.friction import joint_friction
-from rne_dynamics.model.generalized_inertia import rotor_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch

@@ -14,13 +14,12 @@ import numpy as np
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dispatch import gravity_torque, mass_matrix
-from rne_dynamics.dynamics.articulated.nasser import nasser_kernel
-from rne_dynamics.dynamics.declared.arguments import bodies_wrenches
-from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.declared.arguments import Arm, bodies_wrenches
+from rne_dynamics.dynamics.forward_dynamics import nasser_kernel
 from rne_dynamics.errors import ArgumentError, SimulationError, no_inertia
 from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.body_inertia import rotor_inertia
 from rne_dynamics.model.friction import faded, smooth_sign
-from rne_dynamics.model.generalized_inertia import rotor_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.plant.arrays import LOWER, NO_WRENCH

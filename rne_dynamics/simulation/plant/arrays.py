@@ -14,14 +14,12 @@ from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.closing import DONE, SINGULAR, assemble_kernel, motion_map_kernel
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
-from rne_dynamics.closed_chain.refusals import refusal
-from rne_dynamics.closed_chain.terms import closed_terms_kernel
+from rne_dynamics.closed_chain.tree_coordinates import closed_terms_kernel
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.errors import SimulationError
+from rne_dynamics.flexible.inertia import flexible_terms_kernel
 from rne_dynamics.flexible.packed import Packed as PackedBending
 from rne_dynamics.flexible.packed import pack as pack_bending
-from rne_dynamics.flexible.remaining import flexible_terms_kernel
 from rne_dynamics.flexible.static import damping_matrix, elastic_matrix
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
@@ -51,14 +49,6 @@ def base_at(base: Array, elapsed: float, here: Array) -> None:
         here[k] = base[k]
         if moves:
             here[k] += elapsed * (base[BASE + k] + elapsed * base[2 * BASE + k])
-
-
-def base_course(moments: Array, dt: float) -> Array:
-    """The 36 numbers of a base that moves, from those at begin, middle and end of a step of `dt`, s; (3, 12)."""
-    first, half, last = moments
-    return np.concatenate([
-        first, (4.0 * half - 3.0 * first - last) / dt, 2.0 * (first - 2.0 * half + last) / (dt * dt)
-    ])  # fmt: skip
 
 
 @kernel
@@ -263,17 +253,6 @@ def closed_mass_and_bias(
             else:
                 bias[j] += x * qd[k]
     return True
-
-
-def refuse_posture(mechanism: Mechanism, loops: Loops, t: float) -> None:
-    """SimulationError where adaptive integration failed at time `t` because of the loops; names which and where."""
-    status = int(loops.status[0])
-    if status != DONE:
-        error = refusal(mechanism, status, loops.asked, loops.posture)
-        raise SimulationError(
-            f"adaptive integration, which is in the actuated joints, ends at t = {t:.6g} s: {error}. `step` and "
-            "`free_motion` with its own methods go through"
-        ) from error
 
 
 class PlantRows(NamedTuple):

@@ -15,12 +15,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
-from rne_dynamics.dynamics.kinematics.rotations import quaternion_matrices
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
+from rne_dynamics.dynamics.kinematics.kinematics import quaternion_matrices
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.input_file import MOST_ARRAYS, check_regular, limited_lines, read_arrays
-from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.rebuilt import Rebuilt
+from rne_dynamics.model.inertia import Array, Rebuilt
 
 #: Step of the differences by which a trajectory is checked, s, and at how many times.
 _STEP, _TIMES = 1e-4, 25

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.dynamics.kinematics.world_motion import motions_in_world
+from rne_dynamics.dynamics.kinematics.jacobian import motions_in_world
 from rne_dynamics.model.friction import smooth_sign
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import columns

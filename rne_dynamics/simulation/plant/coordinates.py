@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.closed_chain.assembly import assemble
-from rne_dynamics.closed_chain.generic_rank import generic_rank
-from rne_dynamics.closed_chain.tree_motion import starting_velocity
+from rne_dynamics.closed_chain.assembly import assemble, starting_velocity
+from rne_dynamics.closed_chain.closing import DONE
+from rne_dynamics.closed_chain.independence import generic_rank, refusal
 from rne_dynamics.dispatch import forward_dynamics
-from rne_dynamics.dynamics.composite.energy import kinetic_energy, moving_base_energies, potential_energy
+from rne_dynamics.dynamics.composite.momentum import kinetic_energy, moving_base_energies, potential_energy
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.flexible.energy import (
     flexible_kinetic_energy,
     flexible_moving_base_energies,
     flexible_potential_energy,
+    tip_deflections,
 )
 from rne_dynamics.flexible.equations import flexible_forward_dynamics
-from rne_dynamics.flexible.poses import tip_deflections
 from rne_dynamics.flexible.static import balance, elastic_energy
 from rne_dynamics.flexible.theory_range import DIVERGED, deflections, divergence, reported_findings
 from rne_dynamics.model.flexible.arm import FlexibleArm
@@ -40,7 +40,6 @@ from rne_dynamics.simulation.plant.arrays import (
     Loops,
     PlantArrays,
     normalize_quaternions,
-    refuse_posture,
 )
 from rne_dynamics.simulation.plant.base_motion import BaseRows
 
@@ -205,7 +204,13 @@ class ActuatedJoints(Coordinates):
 
     def explain_rates(self, t: float, z: Array, zd: Array, effort: Array, plant: PlantArrays, *, first: bool) -> None:
         assert plant.loops is not None
-        refuse_posture(self._mechanism, plant.loops, t)
+        status = int(plant.loops.status[0])
+        if status != DONE:
+            error = refusal(self._mechanism, status, plant.loops.asked, plant.loops.posture)
+            raise SimulationError(
+                f"adaptive integration, which is in the actuated joints, ends at t = {t:.6g} s: {error}. `step` and "
+                "`free_motion` with its own methods go through"
+            ) from error
 
     def described(self, time: Array, arrays: dict[str, Any], base: BaseRows | None) -> dict[str, Any]:
         tree = self._mechanism.open_tree

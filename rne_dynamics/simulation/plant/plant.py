@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.friction import joint_friction
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.inertia import Array, Rebuilt
 from rne_dynamics.model.protocol import Robot
-from rne_dynamics.model.rebuilt import Rebuilt
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.arrays import (
     EFFORT,
@@ -22,7 +21,6 @@ from rne_dynamics.simulation.plant.arrays import (
     NO_WRENCH,
     UPPER,
     PlantArrays,
-    base_course,
 )
 from rne_dynamics.simulation.plant.base_motion import BaseTrajectory
 from rne_dynamics.simulation.plant.contact_law import Touch
@@ -137,10 +135,13 @@ class ArmPlant(Rebuilt):
         return np.zeros((self.tree.bodies, 6)), self.touch._replace(loads=held) if len(held) else self.touch
 
     def base_over(self, t: float, dt: float) -> Array:
-        """The base's motion in a step of `dt` from time `t` on, s, as the kernels take it: `base_course`."""
+        """The base's motion in a step of `dt` from time `t` on, s, as the kernels take it; (12,) or (36,)."""
         if self.base_motion is None:
             return self.tree.base_at_rest
-        return base_course(np.array([self.base_at(t + part * dt) for part in (0.0, 0.5, 1.0)]), dt)
+        first, half, last = (self.base_at(t + part * dt) for part in (0.0, 0.5, 1.0))
+        return np.concatenate([
+            first, (4.0 * half - 3.0 * first - last) / dt, 2.0 * (first - 2.0 * half + last) / (dt * dt)
+        ])  # fmt: skip
 
     def base_at(self, t: float) -> Array:
         """Motion of the base at time `t`, s, as the kernels take it; shape (12,)."""

@@ -16,7 +16,7 @@ from rne_dynamics.compiling.jit import helper, routine, threaded_kernel
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.laws import computed_torque as law
 from rne_dynamics.control.tracking_law import after_cycle, feedback_kernel
-from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.declared.arguments import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import EFFORT, NO_WRENCH, OwnCode, PlantArrays, PlantRows

@@ -19,13 +19,12 @@ from rne_dynamics.control.laws.computed_torque import ComputedTorque, decay_rate
 from rne_dynamics.control.laws.pd_gravity import PdGravity
 from rne_dynamics.control.model_terms import rigid_terms_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
-from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.declared.arguments import Arm
 from rne_dynamics.dynamics.declared.specialised import efforts_parameters, kept_code, kept_rows
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
-from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
 from rne_dynamics.errors import ArgumentError, SimulationError, SingularInertiaError
-from rne_dynamics.model.dice import Dice
+from rne_dynamics.model.dice import Dice, random_configuration
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import MASS, ROTOR

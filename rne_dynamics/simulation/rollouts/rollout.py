@@ -14,8 +14,7 @@ from rne_dynamics.control.control_law import ControlLaw, call_own, check_law, ne
 from rne_dynamics.control.parameters import measured
 from rne_dynamics.control.trajectory import Trajectory, references
 from rne_dynamics.errors import ArgumentError, SimulationError
-from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.rebuilt import Rebuilt
+from rne_dynamics.model.inertia import Array, Rebuilt
 from rne_dynamics.simulation.mismatch.different_arm import DifferentArm, phases_of
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.plant.arrays import NO_WRENCH, OwnCode, PlantRows

@@ -24,16 +24,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
-from rne_dynamics.dynamics.free_bodies.projection import consistent
 from rne_dynamics.dynamics.free_bodies.state import (
     BodyStates,
     check_states,
+    consistent,
     joint_coordinates,
     joint_motion,
     motion_errors,
 )
 from rne_dynamics.dynamics.free_bodies.system import MaximalSystem, Solution
-from rne_dynamics.dynamics.kinematics.rotations import quaternion_matrices, quaternion_product
+from rne_dynamics.dynamics.kinematics.kinematics import quaternion_matrices, quaternion_product
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model import layout
 from rne_dynamics.model.inertia import Array

@@ -221,18 +221,15 @@ class Recorder:
     ) -> None:
         """One row: what `Log` holds of it."""
         self._time.append(t)
-        row = {"q": state.q, "qd": state.qd, "effort": effort}
-        if state.posture is not None:
-            row["tree_q"] = state.posture
-        if state.tree_qd is not None:
-            row["tree_qd"] = state.tree_qd
-        if state.delta is not None and state.deltad is not None:
-            row.update(delta=state.delta, deltad=state.deltad)
-        if reference is not None:
-            row.update(reference_q=reference.q, reference_qd=reference.qd, reference_qdd=reference.qdd)
-        row.update({f"torque_{name}": value for name, value in terms.items()})
+        row = {
+            "q": state.q, "qd": state.qd, "effort": effort, "tree_q": state.posture, "tree_qd": state.tree_qd,
+            "delta": state.delta, "deltad": state.deltad,
+            **{f"reference_{name}": getattr(reference, name, None) for name in ("q", "qd", "qdd")},
+            **{f"torque_{name}": value for name, value in terms.items()},
+        }  # fmt: skip
         for name, value in row.items():
-            self._rows.setdefault(name, []).append(value)
+            if value is not None:
+                self._rows.setdefault(name, []).append(value)
 
     def done(self) -> Log:
         """The log of all rows."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.flexible.remaining import flexible_forces_kernel
+from rne_dynamics.flexible.inertia import flexible_forces_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import (
     BASE,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, rare_kernel
-from rne_dynamics.dynamics.kinematics.configuration import integrate_configuration_kernel
+from rne_dynamics.dynamics.kinematics.jacobian import integrate_configuration_kernel
 from rne_dynamics.model.friction import faded
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import (

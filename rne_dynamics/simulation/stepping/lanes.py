@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.addresses import call, call_rows
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel, routine
-from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.compiling.plain import call, call_rows
+from rne_dynamics.dynamics.declared.arguments import Arm
 from rne_dynamics.model.friction import faded
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import (
@@ -37,7 +37,7 @@ from rne_dynamics.simulation.plant.arrays import (
 )
 from rne_dynamics.simulation.stepping.motion import AHEAD, STIFF, WEIGHTS, locked_forward, viscous_rate
 from rne_dynamics.spatial.rows import copy_into
-from rne_dynamics.straight_line.status import REFUSED
+from rne_dynamics.straight_line.recipe import REFUSED
 
 # rows of `Block.rows`: effort; Coulomb friction included in DRIVE, direction of sliding joints with Coulomb friction,
 # inertia of implicit viscous friction, the same or that of locked joints, how the joints go on; a stage, sums of

@@ -7,13 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.dynamics.articulated.nasser import nasser_kernel
-from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
-from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
-from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.compiling.plain import call
+from rne_dynamics.dynamics.composite.mass_matrix import inertia_scale_kernel, mass_matrix_kernel
+from rne_dynamics.dynamics.declared.arguments import Arm
+from rne_dynamics.dynamics.forward_dynamics import nasser_kernel
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.friction import faded
 from rne_dynamics.model.inertia import Array
@@ -38,7 +37,7 @@ from rne_dynamics.simulation.plant.arrays import (
 from rne_dynamics.simulation.plant.contact_law import touch_loads
 from rne_dynamics.spatial.cholesky import inverse, scaled_cholesky_solve
 from rne_dynamics.spatial.rows import copy_into, matrix_times
-from rne_dynamics.straight_line.status import REFUSED
+from rne_dynamics.straight_line.recipe import REFUSED
 
 
 class Piece(NamedTuple):

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.assembly import assemble, starting_velocity
 from rne_dynamics.closed_chain.closing import MISFIT
 from rne_dynamics.closed_chain.coordinates import passive_singular_value
-from rne_dynamics.closed_chain.generic_rank import generic_rank
+from rne_dynamics.closed_chain.independence import generic_rank
 from rne_dynamics.closed_chain.packed import Packed, pack, workspace
 from rne_dynamics.closed_chain.tree_coordinates import (
     DETERMINED,
@@ -27,10 +27,9 @@ from rne_dynamics.closed_chain.tree_coordinates import (
     tree_accelerations,
     tree_workspace,
 )
-from rne_dynamics.closed_chain.tree_motion import starting_velocity
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, rare_kernel, routine
-from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.declared.arguments import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.errors import SimulationError, no_inertia
 from rne_dynamics.model.inertia import Array

@@ -16,7 +16,7 @@ from faults.kinds.walls import pressed
 from faults.rig import HELD, SETTLE, Rig
 from faults.robots import ROBOTS
 
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
+from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque
 from rne_dynamics.model.tree import Payload
 
 FAULTS = Faults("gate")

@@ -10,7 +10,7 @@ from faults.rig import Rig
 from faults.robots import ROBOTS
 from lifecycle_msgs.msg import Transition
 
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
+from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque
 from rne_dynamics.model.inertia import Array
 
 FAULTS = Faults("wall")

@@ -33,8 +33,8 @@ from rne_dynamics.cli.with_ros.moves import (
 )
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.errors import ArgumentError
+from rne_dynamics.flexible.energy import flexible_forward_kinematics, tip_deflections
 from rne_dynamics.flexible.equations import equations_of_motion
-from rne_dynamics.flexible.poses import flexible_forward_kinematics, tip_deflections
 from rne_dynamics.flexible.static import damping_matrix, elastic_matrix, quasi_static
 
 ARMS = ("flexible_beam", "flexible_arm", "flexible_arm6")

@@ -15,10 +15,9 @@ from rne_dynamics.cli.main import main
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.share import share_file
 from rne_dynamics.flexible.linearised import linearised
-from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.flexible.arm import FlexibleArm, clamped_frequencies, loads
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.beam_modes import modal_link
-from rne_dynamics.model.flexible.carried import clamped_frequencies, loads
 
 Capture = pytest.CaptureFixture[str]
 SHIPPED = ("flexible_arm", "flexible_arm6", "flexible_beam")

@@ -17,7 +17,7 @@ import rne_dynamics as rne
 from rne_dynamics.cli.main import main
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.description.urdf_writer import inertial_xml
-from rne_dynamics.dynamics.composite.composite_inertia import composite_inertia, subtree
+from rne_dynamics.dynamics.composite.momentum import composite_inertia, subtree
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model import solids
 from rne_dynamics.model.inertia import Inertia

@@ -12,7 +12,7 @@ from rne_dynamics.cli.main import main
 from rne_dynamics.cli.own_arm.info import describe
 from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
+from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque
 from rne_dynamics.model.layout import ROTOR
 
 

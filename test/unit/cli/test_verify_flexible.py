@@ -11,8 +11,8 @@ from support.flexible_links import cloud_arm
 import rne_dynamics as rne
 from rne_dynamics.cli import main as cli
 from rne_dynamics.flexible.equations import EquationsOfMotion
-from rne_dynamics.verification import flexible_agreement
-from rne_dynamics.verification.flexible_agreement import compare_flexible
+from rne_dynamics.verification import agreement
+from rne_dynamics.verification.agreement import compare_flexible
 
 
 def test_the_figures_for_machines(capsys):
@@ -40,13 +40,13 @@ def test_the_tables_for_people(capsys):
 
 
 def test_disagreement_is_found_and_is_an_exit_code(capsys, monkeypatch):
-    real = flexible_agreement.energy_equations
+    real = agreement.energy_equations
 
     def spoilt(*args, **kwargs):
         J, bias = real(*args, **kwargs)
         return EquationsOfMotion(J, bias * (1.0 + 1e-9))
 
-    monkeypatch.setattr(flexible_agreement, "energy_equations", spoilt)
+    monkeypatch.setattr(agreement, "energy_equations", spoilt)
     assert cli.main(["verify", "flexible_beam", "--states", "2"]) == 1
     assert "DISAGREEMENT" in capsys.readouterr().out
 

@@ -12,7 +12,7 @@ from rne_dynamics.closed_chain.assembly import assemble, assembled
 from rne_dynamics.closed_chain.independence import evaluated
 from rne_dynamics.closed_chain.packed import loop_clusters, pack, workspace
 from rne_dynamics.errors import ArgumentError, AssemblyError
-from rne_dynamics.model.loop import Loop, LoopFrame
+from rne_dynamics.model.mechanism import Loop, LoopFrame
 from rne_dynamics.model.tree import rotation_about
 
 

@@ -12,8 +12,7 @@ import rne_dynamics as rne
 from rne_dynamics.closed_chain.constraints import FORCE, MOMENT
 from rne_dynamics.closed_chain.independence import evaluated
 from rne_dynamics.closed_chain.packed import pack, workspace
-from rne_dynamics.model.loop import Loop, LoopFrame
-from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.mechanism import Loop, LoopFrame, Mechanism
 from rne_dynamics.model.tree import JointKind, Mimic, TreeJoint, rotation_about
 
 BLOCKED = [flags for flags in product((False, True), repeat=6) if any(flags)]

@@ -8,9 +8,12 @@ from support.errors import relative_error
 from support.mechanisms import crank_and_rocker_in_space, four_bar, states
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.forward_dynamics import closed_forward_dynamics
-from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse, closed_inverse_dynamics
-from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
+from rne_dynamics.closed_chain.inverse_dynamics import (
+    closed_forward_dynamics,
+    closed_inverse,
+    closed_inverse_dynamics,
+    closed_mass_matrix,
+)
 from rne_dynamics.errors import ArgumentError, SingularInertiaError
 
 

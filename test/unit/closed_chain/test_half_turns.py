@@ -11,11 +11,10 @@ from support.mechanisms import X, Y, Z, bar, four_bar, ladder, revolute, tree
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble, assembled
-from rne_dynamics.closed_chain.mobility import mobility
+from rne_dynamics.closed_chain.coordinates import mobility
 from rne_dynamics.errors import AssemblyError
 from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.model.loop import Loop, LoopFrame, LoopKind
-from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.mechanism import Loop, LoopFrame, LoopKind, Mechanism
 from rne_dynamics.model.tree import TreeJoint, rotation_about
 
 

@@ -11,18 +11,18 @@ from support.mechanisms import MECHANISMS, five_bar, four_bar, ladder, states
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.coordinates import motion_map, tree_velocity
-from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse, closed_inverse_dynamics
-from rne_dynamics.closed_chain.mass_matrix import (
+from rne_dynamics.closed_chain.inverse_dynamics import (
     closed_bias_torque,
     closed_gravity_torque,
+    closed_inverse,
+    closed_inverse_dynamics,
     closed_kinetic_energy,
     closed_mass_matrix,
     closed_potential_energy,
 )
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.errors import ArgumentError, ModelError, SingularPostureError
-from rne_dynamics.model.loop import LoopKind
-from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.mechanism import LoopKind, Mechanism
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

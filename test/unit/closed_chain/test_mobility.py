@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from support.mechanisms import MECHANISMS, five_bar, four_bar, ladder
 
-from rne_dynamics.closed_chain.mobility import mobility
+from rne_dynamics.closed_chain.coordinates import mobility
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.model.loop import LoopKind
+from rne_dynamics.model.mechanism import LoopKind
 
 
 @pytest.mark.parametrize(

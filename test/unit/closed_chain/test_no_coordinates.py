@@ -22,13 +22,10 @@ from support.mechanisms import (
 from support.multipliers import Closed
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.assembly import assemble
-from rne_dynamics.closed_chain.following import Follower
-from rne_dynamics.closed_chain.generic_rank import generic_rank
-from rne_dynamics.closed_chain.independence import independent_joints
-from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse
-from rne_dynamics.closed_chain.mobility import mobility
-from rne_dynamics.closed_chain.motor_inertia import motor_inertia
+from rne_dynamics.closed_chain.assembly import Follower, assemble
+from rne_dynamics.closed_chain.coordinates import mobility
+from rne_dynamics.closed_chain.independence import generic_rank, independent_joints
+from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse, motor_inertia
 from rne_dynamics.closed_chain.tree_dynamics import tree_forward_dynamics
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.gains import Gains

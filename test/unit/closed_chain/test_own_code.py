@@ -15,7 +15,7 @@ from support.parallelograms import ladder
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble, assembled
 from rne_dynamics.closed_chain.coordinates import motion_map
-from rne_dynamics.closed_chain.quantities import CLOSED_QUANTITIES
+from rne_dynamics.closed_chain.inverse_dynamics import CLOSED_QUANTITIES
 from rne_dynamics.closed_chain.specialised import code_of
 from rne_dynamics.compiling.processor import processor
 from rne_dynamics.errors import ArgumentError, AssemblyError, RneDynamicsError

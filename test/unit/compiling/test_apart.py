@@ -66,7 +66,7 @@ def misled(x: float) -> float:
 PROGRAM = """
 import sys
 import numpy as np
-from rne_dynamics.compiling.addresses import in_python
+from rne_dynamics.compiling.plain import in_python
 import kernels as k
 
 first, second, out = np.arange(3.0), np.ones((3, 2)), np.empty(3)

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rne_dynamics.compiling import filling as module
-from rne_dynamics.compiling.filling import filling
-from rne_dynamics.compiling.jit import COMPILED, kernel
+from rne_dynamics.compiling import jit
+from rne_dynamics.compiling.jit import COMPILED, filling, kernel
 
 
 @kernel
@@ -24,7 +23,7 @@ def scaled_sum(scale: int, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> int
 
 @pytest.fixture(params=[True, False] if COMPILED else [False])
 def function(request, monkeypatch):
-    monkeypatch.setattr(module, "COMPILED", request.param)
+    monkeypatch.setattr(jit, "COMPILED", request.param)
     made = scaled_sum if request.param else getattr(scaled_sum, "py_func", scaled_sum)
     return filling(made, (2,), (3, 3), (3,), _given, "scaled", "scaled(a, b, out=None)\n--\n\nText.")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rne_dynamics.compiling.private_files import distrust, distrusted_folder, make_folder, read_whole, write_whole
+from rne_dynamics.compiling.store import distrust, distrusted_folder, make_folder, read_whole, write_whole
 
 if not hasattr(os, "geteuid"):
     pytest.skip("no owners and permissions to judge by", allow_module_level=True)

@@ -10,9 +10,8 @@ import pytest
 from support.mechanisms import five_bar
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.assembly import assemble, assembled
+from rne_dynamics.closed_chain.assembly import Follower, assemble, assembled
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR, motion_map, tree_velocity
-from rne_dynamics.closed_chain.following import Follower
 from rne_dynamics.control.motion.limited_path import check_loops
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.errors import ModelError, TrajectoryError

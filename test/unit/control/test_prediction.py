@@ -15,7 +15,7 @@ from support.supervised import Rig, settings
 import rne_dynamics as rne
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import VISCOUS, ComputedTorque
-from rne_dynamics.control.supervision.answer import Predictor
+from rne_dynamics.control.prediction import Predictor
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.thresholds import LONGEST_DELAY

@@ -14,13 +14,11 @@ from rne_dynamics.description.model_file import examine_model
 from rne_dynamics.description.model_schema import FLEXIBLE, SECTIONS
 from rne_dynamics.description.sources import read_source
 from rne_dynamics.errors import DescriptionError, ModelError
-from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.flexible.arm import FlexibleArm, carried
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.beam_modes import modal_link
-from rne_dynamics.model.flexible.carried import carried
 from rne_dynamics.model.flexible.modal import ModalLink
-from rne_dynamics.model.flexible.section import rectangle, rod, tube
-from rne_dynamics.model.materials import Elastic
+from rne_dynamics.model.materials import Elastic, rectangle, rod, tube
 from rne_dynamics.model.robot import RobotModel
 
 ARM = """\

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rne_dynamics.description.lint.findings import Finding, collect
-from rne_dynamics.description.markup import Element
-from rne_dynamics.description.strict_numbers import parse_number, read_numbers
+from rne_dynamics.description.markup import Element, parse_number, read_numbers
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 import rne_dynamics as rne
 from rne_dynamics.description.sources import Source, read_source
-from rne_dynamics.description.urdf_edits import with_inertias
+from rne_dynamics.description.urdf_writer import with_inertias
 from rne_dynamics.model.inertia import Inertia
 
 BODY = Inertia(1.5, np.array([0.1, -0.2, 0.3]), np.diag([0.2, 0.3, 0.4]))

@@ -10,9 +10,9 @@ from support.errors import relative_error
 from support.robots import robot
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.composite.energy import center_of_mass
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.composite.momentum import center_of_mass
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_ENGINES, forward_dynamics
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics

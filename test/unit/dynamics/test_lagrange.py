@@ -13,10 +13,9 @@ from support.robots import CASES, robot
 from support.trees import TREES
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.declared.arguments import bodies_wrenches
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.lagrange import terms as lagrange_engines
-from rne_dynamics.dynamics.lagrange.terms import lagrange_forward, lagrange_inverse
+from rne_dynamics.dynamics import lagrange_terms as lagrange_engines
+from rne_dynamics.dynamics.declared.arguments import BaseMotion, bodies_wrenches, packed_base
+from rne_dynamics.dynamics.lagrange_terms import lagrange_forward, lagrange_inverse
 from rne_dynamics.model import layout
 
 PACKAGE = Path(rne.__file__).parent

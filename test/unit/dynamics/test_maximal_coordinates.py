@@ -8,10 +8,16 @@ from support.arms import chain, floating_arm, gripper
 from support.robots import CASES, robot
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.free_bodies.projection import consistent, displaced
-from rne_dynamics.dynamics.free_bodies.state import BodyStates, body_states, constraint_errors, joint_coordinates
+from rne_dynamics.dynamics.free_bodies.state import (
+    BodyStates,
+    body_states,
+    consistent,
+    constraint_errors,
+    displaced,
+    joint_coordinates,
+)
 from rne_dynamics.dynamics.free_bodies.system import MaximalSystem
-from rne_dynamics.dynamics.kinematics.rotations import (
+from rne_dynamics.dynamics.kinematics.kinematics import (
     quaternion_product,
     vector_quaternions,
 )

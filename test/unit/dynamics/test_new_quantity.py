@@ -8,14 +8,13 @@ from numpy.typing import ArrayLike
 from support.errors import relative_error
 
 import rne_dynamics as rne
-from rne_dynamics import offers
+from rne_dynamics import bound
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.compiling.processor import processor
 from rne_dynamics.dynamics import quantities
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
-from rne_dynamics.dynamics.declared.arm import Arm, arm_of
-from rne_dynamics.dynamics.declared.forms import N
-from rne_dynamics.dynamics.declared.quantity import Quantity
+from rne_dynamics.dynamics.declared.arguments import Arm, arm_of
+from rne_dynamics.dynamics.declared.quantity import N, Quantity
 from rne_dynamics.dynamics.quantities import QUANTITIES, batched
 from rne_dynamics.errors import ArgumentError
 
@@ -54,7 +53,7 @@ def test_all_forms_come_from_the_declaration():
 def test_an_entry_in_the_list_gives_bind_batches_and_the_function_of_c(monkeypatch):
     listed = {**QUANTITIES, "doubled": DOUBLED}
     monkeypatch.setattr(quantities, "QUANTITIES", listed)
-    monkeypatch.setattr(offers, "QUANTITIES", listed)
+    monkeypatch.setattr(bound, "QUANTITIES", listed)
     q, out = np.random.default_rng(1).normal(size=(9, 6)), np.empty((6, 6))
     expected = 2.0 * rne.mass_matrix(PUMA, q)
     assert rne.bind(PUMA, "doubled")(q[2], out=out) is out

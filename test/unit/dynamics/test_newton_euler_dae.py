@@ -6,15 +6,13 @@ from support.arms import chain, gripper
 from support.robots import CASES, robot
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.declared.arguments import bodies_wrenches
-from rne_dynamics.dynamics.declared.base_motion import packed_base
-from rne_dynamics.dynamics.free_bodies.newton_euler_dae import (
+from rne_dynamics.dynamics.declared.arguments import bodies_wrenches, packed_base
+from rne_dynamics.dynamics.free_bodies.reduced_equations import (
     newton_euler_dae_forward,
     newton_euler_dae_inverse,
     newton_euler_dae_reactions,
 )
-from rne_dynamics.dynamics.free_bodies.pattern import maximal_pattern
-from rne_dynamics.dynamics.free_bodies.system import MaximalSystem
+from rne_dynamics.dynamics.free_bodies.system import MaximalSystem, maximal_pattern
 from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, body_poses_batch
 from rne_dynamics.errors import SingularInertiaError
 from rne_dynamics.model import layout

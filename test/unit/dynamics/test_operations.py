@@ -8,7 +8,7 @@ from support.arms import chain, gripper
 from support.robots import robot
 
 from rne_dynamics.dynamics.free_bodies.system import MaximalSystem
-from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
+from rne_dynamics.model.dice import random_configuration
 
 
 def eliminated(model, q) -> Operations:

@@ -11,19 +11,17 @@ from support.errors import relative_error
 from support.robots import robot as model
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.block_operators.blocks import (
+from rne_dynamics.dynamics.block_operators import (
     inward,
     joint_map,
+    operator_form,
+    operator_forward,
+    operator_inverse,
+    operator_matrices,
     outward,
     transfer_kernel,
     velocity_terms_kernel,
 )
-from rne_dynamics.dynamics.block_operators.operator_form import (
-    operator_form,
-    operator_forward,
-    operator_inverse,
-)
-from rne_dynamics.dynamics.block_operators.operator_matrices import operator_matrices
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia

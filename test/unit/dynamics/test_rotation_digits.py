@@ -8,9 +8,8 @@ from support.exact import cos_sin, error, exact, exponential
 from support.robots import robot
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.free_bodies.projection import displaced
-from rne_dynamics.dynamics.free_bodies.state import body_states, constraint_errors
-from rne_dynamics.dynamics.kinematics.rotations import (
+from rne_dynamics.dynamics.free_bodies.state import body_states, constraint_errors, displaced
+from rne_dynamics.dynamics.kinematics.kinematics import (
     quaternion_matrices,
     rotation_quaternions,
     rotation_vectors,

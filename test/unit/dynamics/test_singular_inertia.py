@@ -16,8 +16,8 @@ from support.flexible_arms import cantilever
 from support.mechanisms import four_bar
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.forward_dynamics import closed_forward_dynamics
-from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
+from rne_dynamics.closed_chain.inverse_dynamics import closed_forward_dynamics
+from rne_dynamics.dynamics.composite.mass_matrix import inertia_scale
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_ENGINES
 from rne_dynamics.dynamics.free_bodies.state import body_states
 from rne_dynamics.errors import ModelError, SingularInertiaError

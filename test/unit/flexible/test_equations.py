@@ -12,15 +12,15 @@ import rne_dynamics as rne
 from rne_dynamics.errors import ArgumentError, ModelError, SingularInertiaError
 from rne_dynamics.flexible.energy import (
     flexible_center_of_mass,
+    flexible_forward_kinematics,
     flexible_kinetic_energy,
     flexible_potential_energy,
+    tip_deflections,
 )
 from rne_dynamics.flexible.equations import equations_of_motion, flexible_forward_dynamics
-from rne_dynamics.flexible.inverse_dynamics import flexible_inverse_dynamics, follow
-from rne_dynamics.flexible.linearised import linearised
+from rne_dynamics.flexible.inertia import flexible_forces_kernel
+from rne_dynamics.flexible.linearised import flexible_inverse_dynamics, follow, linearised
 from rne_dynamics.flexible.packed import pack
-from rne_dynamics.flexible.poses import flexible_forward_kinematics, tip_deflections
-from rne_dynamics.flexible.remaining import flexible_forces_kernel
 from rne_dynamics.flexible.static import elastic_matrix, quasi_static, slopes, static_deflection
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm

@@ -16,10 +16,10 @@ from support.wheel import wheel_urdf
 
 from rne_dynamics.errors import ArgumentError, DescriptionError, MissingDependencyError, ModelError
 from rne_dynamics.model import solids
-from rne_dynamics.model.composite import without
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.materials import MATERIALS, density_of
 from rne_dynamics.model.mesh import TriangleMesh, load_mesh, mesh_inertia
+from rne_dynamics.model.principal import without
 from rne_dynamics.model.tree import rotation_about
 
 CUBE = trimesh.creation.box((0.1, 0.2, 0.3))

@@ -9,12 +9,12 @@ from support.wheel import wheel_robots
 
 import rne_dynamics as rne
 from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
-from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.declared.arguments import Arm
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import INVERSE_DYNAMICS_DERIVATIVES
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
+from rne_dynamics.model.body_inertia import kept_inertia, with_moved_masses
 from rne_dynamics.model.layout import INERTIA, KIND, MASS, MOMENT, PRISMATIC, REVOLUTE, ROTOR
-from rne_dynamics.model.moved_masses import kept_inertia, with_moved_masses
 
 SHIPPED = {"puma560": "fixed", "scara": "fixed", "solo12.urdf": "floating", "talos_full_v2.urdf": "floating"}
 ARMS = {

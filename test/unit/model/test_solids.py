@@ -11,9 +11,8 @@ from support.errors import relative_error
 
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model import solids
-from rne_dynamics.model.composite import composite, without
 from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.model.principal import principal_moments, triangle_margin
+from rne_dynamics.model.principal import composite, principal_moments, triangle_margin, without
 
 RHO = 2700.0
 #: One call of each solid; thin ones in `THIN`.

@@ -10,9 +10,8 @@ import rne_dynamics as rne
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.trajectory import Quintic
-from rne_dynamics.flexible.energy import flexible_kinetic_energy, flexible_potential_energy
+from rne_dynamics.flexible.energy import flexible_kinetic_energy, flexible_potential_energy, tip_deflections
 from rne_dynamics.flexible.linearised import linearised
-from rne_dynamics.flexible.poses import tip_deflections
 from rne_dynamics.flexible.static import quasi_static, static_deflection
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm

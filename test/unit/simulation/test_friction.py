@@ -10,8 +10,7 @@ from analytic.systems import PlanarTwoLink
 from support.arms import MASS, chain, gripper, slider
 
 from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
-from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
+from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque, inverse_dynamics
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.tree import Friction
 from rne_dynamics.simulation.plant.coordinates import State

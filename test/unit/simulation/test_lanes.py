@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from support.arms import chain, gripper
 
-from rne_dynamics.compiling.addresses import call
+from rne_dynamics.compiling.plain import call
 from rne_dynamics.compiling.processor import processor
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
-from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.declared.arguments import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.model.tree import Friction, Limits
 from rne_dynamics.simulation.plant.arrays import LOCK, NO_CODE

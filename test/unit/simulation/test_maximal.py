@@ -8,8 +8,7 @@ from support.arms import floating_arm, gripper
 from support.robots import robot
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.free_bodies.projection import consistent
-from rne_dynamics.dynamics.free_bodies.state import body_states, constraint_errors
+from rne_dynamics.dynamics.free_bodies.state import body_states, consistent, constraint_errors
 from rne_dynamics.errors import ArgumentError, SimulationError
 from rne_dynamics.simulation.plant.arrays import configuration_rate, normalize_quaternions
 from rne_dynamics.simulation.runs.free_motion import simulate_maximal

@@ -10,10 +10,10 @@ from support.kinds import kinds_of
 from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.dynamics.composite.energy import center_of_mass
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
-from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
+from rne_dynamics.dynamics.composite.momentum import center_of_mass
 from rne_dynamics.errors import SimulationError
+from rne_dynamics.model.dice import random_configuration
 from rne_dynamics.model.tree import Friction, Limits
 from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant

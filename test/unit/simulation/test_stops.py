@@ -9,10 +9,10 @@ from support.arms import MASS, chain, slider
 
 from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.dynamics.composite.energy import kinetic_energy, potential_energy
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
-from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
+from rne_dynamics.dynamics.composite.momentum import kinetic_energy, potential_energy
 from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.dice import random_configuration
 from rne_dynamics.model.tree import Friction, Limits
 from rne_dynamics.simulation.plant.arrays import NO_WRENCH
 from rne_dynamics.simulation.plant.coordinates import State

@@ -15,7 +15,7 @@ import rne_dynamics as rne
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.trajectory import Quintic
-from rne_dynamics.dynamics.composite.energy import kinetic_energy
+from rne_dynamics.dynamics.composite.momentum import kinetic_energy
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.tree import Friction

@@ -16,8 +16,8 @@ from rne_dynamics.compiling.native import object_code
 from rne_dynamics.compiling.processor import processor
 from rne_dynamics.dynamics.derivatives.forward_derivatives import FORWARD_DYNAMICS_DERIVATIVES
 from rne_dynamics.straight_line import machine_code
-from rne_dynamics.straight_line.columns_ir import columns_text
-from rne_dynamics.straight_line.status import VALID
+from rne_dynamics.straight_line.recipe import VALID
+from rne_dynamics.straight_line.state_ir import columns_text
 
 
 @pytest.mark.parametrize("width", [1, 2, 4, 8])

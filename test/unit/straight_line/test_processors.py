@@ -20,8 +20,8 @@ from rne_dynamics.compiling.native import object_code
 from rne_dynamics.compiling.processor import Processor, processor
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.straight_line.batch_code import BATCH, runner
+from rne_dynamics.straight_line.recipe import VALID
 from rne_dynamics.straight_line.state_code import STATE
-from rne_dynamics.straight_line.status import VALID
 from rne_dynamics.straight_line.trace import trace
 
 HOST = processor()

@@ -11,9 +11,8 @@ from rne_dynamics.compiling.processor import processor
 from rne_dynamics.straight_line.batch_code import runner
 from rne_dynamics.straight_line.batch_ir import module_text
 from rne_dynamics.straight_line.graph import Graph
-from rne_dynamics.straight_line.sin_cos import LARGEST_ANGLE
-from rne_dynamics.straight_line.symbol import Symbol
-from rne_dynamics.straight_line.trace import Program
+from rne_dynamics.straight_line.lines import LARGEST_ANGLE
+from rne_dynamics.straight_line.trace import Program, Symbol
 
 TARGET = processor()
 pytestmark = pytest.mark.skipif(TARGET is None, reason="no vectors that straight-line code is written for")

@@ -11,8 +11,7 @@ from support.robots import robot
 
 from rne_dynamics.verification import agreement
 from rne_dynamics.verification.agreement import TOLERANCE, TOLERANCE_LINEAR, compare, engines_of
-from rne_dynamics.verification.engines import ENGINES, QUANTITIES
-from rne_dynamics.verification.states import bare_states, loaded_states
+from rne_dynamics.verification.engines import ENGINES, QUANTITIES, bare_states, loaded_states
 
 
 def test_every_engine_meets_every_other_that_computes_the_same():

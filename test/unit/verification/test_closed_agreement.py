@@ -16,8 +16,7 @@ from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.verification import agreement
 from rne_dynamics.verification.agreement import compare
 from rne_dynamics.verification.closed_engines import CLOSED_ENGINES
-from rne_dynamics.verification.engines import QUANTITIES
-from rne_dynamics.verification.states import bare_states
+from rne_dynamics.verification.engines import QUANTITIES, bare_states
 
 PINS = Path(__file__).parents[3] / "examples" / "pantograph_pins.yaml"
 

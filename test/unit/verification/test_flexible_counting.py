@@ -14,10 +14,9 @@ from operation_counts import count_operations
 
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.flexible.equations import equations_of_motion
-from rne_dynamics.flexible.inertia import masses, put_inertia
+from rne_dynamics.flexible.inertia import flexible_terms_kernel, masses, put_bias, put_inertia
 from rne_dynamics.flexible.motion import motions
 from rne_dynamics.flexible.packed import pack
-from rne_dynamics.flexible.remaining import flexible_terms_kernel, put_bias
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam, Shapes

@@ -14,7 +14,7 @@ import rne_dynamics as rne
 from rne_dynamics.flexible.equations import equations_of_motion
 from rne_dynamics.model.flexible.beam import Shapes
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink, rotation_about
-from rne_dynamics.verification import flexible_agreement
+from rne_dynamics.verification import agreement
 
 KINDS = (JointKind.REVOLUTE, JointKind.FIXED, JointKind.PRISMATIC, JointKind.CONTINUOUS, JointKind.PLANAR)
 
@@ -87,7 +87,7 @@ def test_random_trees_with_loads_on_a_moving_base(seed):
     for given in ({}, {"wrenches": wrenches, "base_motion": _base_motion(rng)}):
         expected = energy_equations(arm, particles, *state, **given)
         _assert_same(equations_of_motion(arm, *state, **given), expected)
-        _assert_same(flexible_agreement.energy_equations(arm, *state, **given), expected)
+        _assert_same(agreement.energy_equations(arm, *state, **given), expected)
 
 
 def test_two_arms_and_a_fixed_body_on_a_bent_link():

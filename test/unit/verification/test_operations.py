@@ -13,11 +13,10 @@ from operation_counts import count_closed, count_operations, published
 
 import rne_dynamics as rne
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.declared.arguments import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.spatial.vector import cross, dot, rotate
-from rne_dynamics.verification.engines import ENGINES
-from rne_dynamics.verification.states import bare_states
+from rne_dynamics.verification.engines import ENGINES, bare_states
 
 
 def test_vectors_cost_what_one_counts_by_hand():

@@ -11,7 +11,7 @@ import rne_dynamics as rne
 from rne_dynamics.description.model_file import urdf_source
 from rne_dynamics.description.sources import read_source
 from rne_dynamics.errors import DescriptionError
-from rne_dynamics.flexible.poses import tip_deflections
+from rne_dynamics.flexible.energy import tip_deflections
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.viewer.meshes import BentSurface, link_meshes, mesh_path, visuals
 from rne_dynamics.viewer.scene import Kinematics, bars, equivalent_ellipsoid

@@ -12,8 +12,8 @@ from scipy.signal import StateSpace, lsim
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.declared.arm import arm_of
-from rne_dynamics.dynamics.newton_euler.momentum_terms import momentum_terms_kernel
+from rne_dynamics.dynamics.declared.arguments import arm_of
+from rne_dynamics.dynamics.newton_euler.newton_euler import momentum_terms_kernel
 from rne_dynamics.errors import ControlError, ModelError, RneDynamicsError
 
 PANDA = rne.load_urdf("panda")

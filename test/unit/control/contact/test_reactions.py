@@ -121,6 +121,50 @@ def test_retracting_goes_back_along_the_path() -> None:
     wall.check()
 
 
+def retracted(wall: Wall, seconds: float) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and velocities of the reference, each (k, n), over some time."""
+    found = []
+    for _ in range(round(seconds / wall.period)):
+        wall.run(wall.period)
+        found.append(wall.supervisor.queue.reference[:2])
+    return np.array([q for q, _ in found]), np.array([qd for _, qd in found])
+
+
+@pytest.mark.parametrize("off", [0.0, 0.25])
+def test_a_soft_arm_far_from_its_reference_retracts_no_faster_than_its_limits(off: float) -> None:
+    """Before: its reference covered the way of 40 ms and 0.25 rad to it in 40 ms, at 12 rad/s."""
+    wall = Wall("retract")
+    place, joint = wall.supervisor.queue.reference.q, np.eye(7)[3]
+    # soft springs have let it go so far from the last 20 ms of its way
+    wall.supervisor.contact._retract([(place + 0.002 * k * joint - off * joint, 0.1 * joint) for k in range(2)])
+    positions, speeds = retracted(wall, 2.0)
+    assert wall.mode is Mode.HOLDING
+    assert (np.abs(speeds) <= ROBOT.velocity_limit).all()
+    accelerations = np.abs(np.diff(speeds, axis=0)).max(axis=0) / wall.period
+    assert (accelerations < 1.1 * ROBOT.velocity_limit / wall.supervisor.settings.stop.brake_time).all()
+    np.testing.assert_allclose(positions[-1], place - off * joint, atol=0.005)
+
+
+def test_it_retracts_along_the_present_motion_only() -> None:
+    """Before: along that before too, though it was led elsewhere by hand in between."""
+    wall = Wall("retract")
+    wall.move(START + 0.1, 0.5)
+    wall.run(1.0)
+    before = wall.arm.state.q.copy()
+    wall.supervisor.hand_guide(True)
+    wall.run(0.4, wrenches={HAND: np.array([0.0, 40.0, 0.0, 0.0, 0.0, 0.0])})
+    wall.run(0.4)
+    wall.supervisor.hand_guide(False)
+    wall.run(0.2)
+    there = wall.arm.state.q.copy()
+    assert np.abs(there - before).max() > 0.2
+    wall.move(there - 0.1, 1.0)
+    wall.run(0.1)
+    wall.supervisor.contact._react(wall.supervisor.contact.watch, "contact")
+    positions, _ = retracted(wall, 1.0)
+    assert np.abs(positions - there).max() < 0.05
+
+
 def test_a_push_on_a_held_arm_stops_nothing_and_floating_frees_it() -> None:
     for reaction, mode in (("stop", Mode.HOLDING), ("float", Mode.FLOATING)):
         wall = Wall(reaction)

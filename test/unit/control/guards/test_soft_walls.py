@@ -13,7 +13,7 @@ from rne_dynamics.control.guards.effort_limiter import EFFORT, EXCESS, RATE, STO
 from rne_dynamics.control.guards.effort_limits import STOPPING, EffortLimits
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
+from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.tree import Limits
 from rne_dynamics.simulation.plant.plant import ArmPlant

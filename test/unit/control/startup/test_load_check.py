@@ -13,10 +13,10 @@ import rne_dynamics as rne
 from rne_dynamics.control.model_terms import holding_terms
 from rne_dynamics.control.supervision.load_check import FIRST_EFFORT, LEAST_STATES, MOST_STARTS, LoadCheck
 from rne_dynamics.control.supervision.payload_estimate import effort_units, end_bodies, gravity_load, outermost_link
-from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
+from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.assembly import with_payload
+from rne_dynamics.model.dice import random_configuration
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.tree import Friction, Payload
 

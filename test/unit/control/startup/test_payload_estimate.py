@@ -20,10 +20,10 @@ from rne_dynamics.control.supervision.payload_estimate import (
     noise_of_mean,
     outermost_link,
 )
-from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
+from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.assembly import with_payload
+from rne_dynamics.model.dice import random_configuration
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.tree import Payload
 

@@ -19,7 +19,7 @@ from rne_dynamics.control.supervision.answer import OVERSPEED
 from rne_dynamics.control.supervision.output import Counters, Output
 from rne_dynamics.control.supervision.torques import Torques
 from rne_dynamics.control.tracking_law import FrictionCompensation
-from rne_dynamics.dynamics.declared import inertia_code
+from rne_dynamics.dynamics.declared import specialised
 from rne_dynamics.errors import ControlError
 
 ROBOT = rne.load_urdf("panda").with_own_code(False)
@@ -124,11 +124,11 @@ def test_another_payload_is_in_force_with_the_next_effort_and_makes_no_new_code(
 
     everything(torques)
     torques.warm_up(q)
-    made = inertia_code._made.cache_info().misses
+    made = specialised._made.cache_info().misses
     # as they come to the loop's process
     torques.adopt(pickle.loads(pickle.dumps(arm(("coriolis",), robot=SHARED.with_payload(payload)))))
     found = everything(torques)
-    assert inertia_code._made.cache_info().misses == made
+    assert specialised._made.cache_info().misses == made
     general = arm(("coriolis",), robot=ROBOT.with_payload(payload))
     for a, b in zip(everything(Torques(general)), found, strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-10)

@@ -44,6 +44,7 @@ def test_a_light_wrist_that_was_stuck_is_not_thrown():
 @pytest.mark.parametrize("number", [
     pytest.param(1126, id="soft springs left the tool nearer to a singular posture than the reference"),
     pytest.param(978, id="a load that was set waited for the end of a change of laws"),
+    pytest.param(1561, id="far from its reference it went back along 20 ms of its path in 40 ms"),
 ])
 def test_wrists_that_were_thrown(number):
     _, wrong, stopped = search(number, number + 1, MixedEpisode)

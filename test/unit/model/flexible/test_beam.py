@@ -9,7 +9,7 @@ import pytest
 
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.flexible.beam import Beam
-from rne_dynamics.model.flexible.section import tube
+from rne_dynamics.model.materials import tube
 
 GOOD = {
     "link": "arm", "length": 0.5, "mass_per_length": 0.2, "EI_y": 1.0, "EI_z": 1.0, "GJ": 1.0, "spread_y": 1e-4,

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.model.flexible.section import Section, rectangle, rod, tube
-from rne_dynamics.model.materials import MATERIALS, Elastic, elastic
+from rne_dynamics.model.materials import MATERIALS, Elastic, Section, elastic, rectangle, rod, tube
 
 UNIT = Elastic(density=1.0, E=1.0, G=1.0)
 

@@ -12,11 +12,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale, solved_accelerations
-from rne_dynamics.dynamics.declared.arguments import state_arrays
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.lagrange.lagrange import LagrangeTerms, lagrange_batch
-from rne_dynamics.dynamics.newton_euler.moving_root import with_floating_root
+from rne_dynamics.dynamics.composite.mass_matrix import inertia_scale, solved_accelerations
+from rne_dynamics.dynamics.declared.arguments import BaseMotion, packed_base, state_arrays
+from rne_dynamics.dynamics.lagrange import LagrangeTerms, lagrange_batch
+from rne_dynamics.dynamics.newton_euler.newton_euler import with_floating_root
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 

@@ -1,1 +1,0 @@
-"""Articulated bodies: Nasser's O(n) forward dynamics (document 000)."""

@@ -1,1 +1,0 @@
-"""Equations of motion in operator form (document 001, section 4.8)."""

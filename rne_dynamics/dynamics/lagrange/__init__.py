@@ -1,1 +1,0 @@
-"""Recursive Lagrange (document 004)."""
