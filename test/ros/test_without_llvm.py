@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import rne_dynamics as rne
+from rne_dynamics.interrupted import EXIT_INTERRUPTED
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 from .peer import START
@@ -35,7 +36,7 @@ def test_it_comes_up_and_logs_once_that_it_is_slow(node, make_peer, namespace, t
             peer.connect(process)
             assert peer.answer(Q) == pytest.approx(rne.gravity_torque(robot, np.array(Q)).tolist(), rel=1e-9)
         said = process.output()
-        assert process.stop() == 0
+        assert process.stop() in (0, EXIT_INTERRUPTED)  # the line comes just before its start is over
     assert said.count("llvmlite is not installed") == 1
     assert "[WARN]" in next(line for line in said.splitlines() if "llvmlite is not installed" in line)
     assert "Warning:" not in said, said
