@@ -8,6 +8,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,13 @@ ANSWER = 3.0
 START = 180.0
 #: Time after which a request that is not answered may need simulated time to pass, s.
 STILL = 10.0
+#: Time after which the answer to a request that is sent once may have been lost, s.
+LOST = 20.0
+#: State after a transition.
+AFTER = {
+    Transition.TRANSITION_CONFIGURE: "inactive", Transition.TRANSITION_CLEANUP: "unconfigured",
+    Transition.TRANSITION_ACTIVATE: "active", Transition.TRANSITION_DEACTIVATE: "inactive",
+}
 #: Called repeatedly while an answer is waited for.
 Turn = Callable[[], None]
 
@@ -189,7 +197,12 @@ class Controller:
         self.client(ChangeState, "change_state")
         self.lifecycle_state()  # answers only once both sides know each other
         request = ChangeState.Request(transition=Transition(id=number))
-        return bool(self.call(ChangeState, "change_state", request, seconds=seconds, again=False, still=still).success)
+        call = partial(self.call, ChangeState, "change_state", request, again=False, still=still)
+        try:
+            return bool(call(seconds=min(seconds, LOST)).success)
+        except ReactionError:  # it may not know this client yet, and then sends no answer
+            state = self.call(GetState, "get_state", GetState.Request(), seconds=seconds, still=still).current_state
+            return state.label == AFTER.get(number) or bool(call(seconds=seconds).success)
 
     def lifecycle_state(self) -> str:
         """Its lifecycle state, such as ``active``."""
