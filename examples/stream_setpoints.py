@@ -69,7 +69,9 @@ def stream(controller: str, states: str, rate: float, seconds: float) -> int:
     names, home = list(arm[-1].name), list(arm[-1].position)
     message, begin, worst = JointState(name=names), 0.0, 0.0
     while (now := time.monotonic()) < deadline and (not begin or now < begin + seconds):
-        t = now - begin if begin else 0.0  # until the start-up check lets it begin, the place where the arm is
+        if not begin:  # until the start-up check lets it begin, the place where the arm is: it may sink before it is held
+            home = list(arm[-1].position)
+        t = now - begin if begin else 0.0
         wave, slope = AMPLITUDE * (1.0 - math.cos(FREQUENCY * t)), AMPLITUDE * FREQUENCY * math.sin(FREQUENCY * t)
         message.position, message.velocity = [q + wave for q in home], [slope] * len(names)
         setpoints.publish(message)
@@ -78,7 +80,8 @@ def stream(controller: str, states: str, rate: float, seconds: float) -> int:
             rclpy.spin_once(node, timeout_sec=max(now + 1.0 / rate - time.monotonic(), 0.0))
         if not begin and modes[-1] == "tracking":
             begin = time.monotonic()
-        worst = max(worst, *(abs(a - b) for a, b in zip(arm[-1].position, message.position, strict=True)))
+        if begin:
+            worst = max(worst, *(abs(a - b) for a, b in zip(arm[-1].position, message.position, strict=True)))
     print(f"streamed for {seconds:g} s at {rate:g} Hz; largest distance between setpoint and joint state {worst:.2e}")
     while modes[-1] == "tracking" and time.monotonic() < deadline:
         rclpy.spin_once(node, timeout_sec=0.1)
