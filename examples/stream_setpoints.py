@@ -69,7 +69,7 @@ def stream(controller: str, states: str, rate: float, seconds: float) -> int:
     names, home = list(arm[-1].name), list(arm[-1].position)
     message, begin, worst = JointState(name=names), 0.0, 0.0
     while (now := time.monotonic()) < deadline and (not begin or now < begin + seconds):
-        if not begin:  # until the start-up check lets it begin, the place where the arm is: it may sink before it is held
+        if not begin:  # until the start-up check lets it begin: the arm may move before it is held
             home = list(arm[-1].position)
         t = now - begin if begin else 0.0
         wave, slope = AMPLITUDE * (1.0 - math.cos(FREQUENCY * t)), AMPLITUDE * FREQUENCY * math.sin(FREQUENCY * t)

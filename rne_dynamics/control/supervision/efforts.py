@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from rne_dynamics.control.control_law import FEEDBACK, FRICTION, GRAVITY, Reference, TorqueTerms
@@ -21,8 +19,6 @@ from rne_dynamics.model.inertia import Array
 #: Age of the last state up to which feedforward accelerates the arm, s: the arm must not stay behind in the gaps of a
 #: stream that comes in bursts; in a long one nothing may make it faster.
 BURST = 0.05
-#: Time after a gap in which stiff feedback answers what the gap did, and says nothing of the model, s.
-UNSETTLED = 0.1
 _new = tuple.__new__  # a quarter of the time of a named tuple's own
 
 
@@ -35,7 +31,8 @@ class Efforts:
         n = machine.settings.robot.n
         self._command, self._gravity = np.full(n, np.nan), np.zeros(n)  # those of the last effort
         self.contact, self.wrenches = ContactReaction(machine), WrenchInput(machine)
-        self._acting, self._bridged = 0, -math.inf  # stamp for which the effort is computed; when there was no state
+        self._acting = 0  # stamp for which the effort is computed
+        self._feedback: Array | None = None  # that of the last answer along a reference
         #: Whether the last effort was for a reference or a hand, so that `settle` has something to do.
         self.followed = False
 
@@ -119,12 +116,10 @@ class Efforts:
         machine, stream, torques, mode = self._machine, self._stream, self._torques, self._machine.mode
         late, command = stream.filter.late, limited.command
         self._gravity = gravity
-        known = self.followed and late < GAP and mode is not FLOATING
-        if machine.loop.stiff:
-            known &= now - self._bridged > UNSETTLED
-        # feedback to an old state, a wrench, and an effort that changes as fast as it may say nothing of the model
-        if known and not self.wrenches.fade.active and not (limited.any and (limited.flags & RATE).any()):
-            torques.missed.note(now, terms, command)
+        along = self.followed and mode is not FLOATING
+        self._feedback = terms[FEEDBACK] if along else None
+        if along and late < GAP:  # feedback to an old state says nothing of the model
+            self._learn(now, terms, limited)
         if limited.any and (limited.flags & (EFFORT | STOP | VELOCITY)).any():
             stream.filter.doubt(now)
         if torques.predictor is not None:
@@ -139,6 +134,12 @@ class Efforts:
             machine.stop_runaway(now, command)
         self._command = command
         return _new(Effort, (command, terms, machine.mode is STOPPING and machine.through(now, limited)))
+
+    def _learn(self, now: float, terms: TorqueTerms | Array, limited: Limited) -> None:
+        """Note an effort along a reference; a wrench, and a change as fast as may be, say nothing of the model."""
+        # those of gaps too: what is missing is the mean of what was sent, and answers alone are more than that
+        if not self.wrenches.fade.active and not (limited.any and (limited.flags & RATE).any()):
+            self._torques.missed.note(now, terms, limited.command)
 
     def _damped(self, now: float) -> TorqueTerms:
         """Gravity and damping of a stop, as far as it still supports the arm."""
@@ -212,20 +213,28 @@ class Efforts:
     # -- without joint states -----------------------------------------------------------------------------------------
 
     def bridge(self, now: float) -> Effort | None:
-        """Feedforward along the reference until the next state or the time-out; None if that is what was sent last."""
-        machine, stream, self._bridged = self._machine, self._stream, now
+        """Feedforward along the reference until the next state or the time-out; None if that is what was sent last.
+
+        What the last answer had of feedback besides the support fades until `BURST`.
+        """
+        machine, stream, torques = self._machine, self._stream, self._torques
+        age, answer = now - stream.arrival, self._feedback
         if machine.mode is FLOATING or not machine.drives or machine.at_rest(now):
-            terms = self._torques.only_support(self._gravity, machine.stop.support(now))
+            terms, answer = torques.only_support(self._gravity, machine.stop.support(now)), None
         else:
             try:
-                ahead = self._queue.ahead(stream.stamp + round((now - stream.arrival) * NANOSECONDS))
-                terms = self._torques.along(ahead, braking=False, faster=now - stream.arrival < BURST)
+                ahead = self._queue.ahead(stream.stamp + round(age * NANOSECONDS))
+                terms = torques.along(ahead, braking=False, faster=age < BURST)
             except RneDynamicsError:  # loops that do not close there: the last effort stays
                 return None
+        if answer is not None and age < BURST:
+            terms = terms._replace(feedback=terms.feedback + machine.loop.kept(age) * (answer - terms.feedback))
         if (np.abs(terms.total - self._command) <= ROUNDING * machine.settings.limits.effort).all():
             return None
         limited = self._output.approach(terms.total, terms, now, stream.q, machine.counters)
         self._command = limited.command
+        if answer is not None and age < BURST:
+            self._learn(now, terms, limited)
         return Effort(limited.command, terms, machine.through(now, limited))
 
     def reckoned(self, now: float) -> Effort:

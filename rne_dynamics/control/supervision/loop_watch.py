@@ -20,7 +20,7 @@ from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.gains import Gains, tolerated_delay
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.thresholds import NANOSECONDS
+from rne_dynamics.control.thresholds import GAP, NANOSECONDS, ROUNDING
 from rne_dynamics.model.inertia import Array
 
 #: Part of a compensated delay that still counts, since the model's inertia is not exact.
@@ -205,10 +205,9 @@ class LoopWatch:
             part *= self._tolerated / total
         return part if self._measured or self._settings.command_delay > 0.0 else min(part, UNKNOWN)
 
-    @property
-    def stiff(self) -> bool:
-        """Whether gains make accelerations, whatever the inertia."""
-        return self._gains is not None
+    def kept(self, age: float) -> float:
+        """Fraction of the last feedback that goes on while no newer state comes: what one `age` s late would get."""
+        return min(self.part(age) / max(self.part(0.0), ROUNDING), GAP / max(age, GAP))
 
     @property
     def acts_after(self) -> float:

@@ -81,8 +81,7 @@ class MissedEffort:
             products = np.einsum("kaj,kbj->jab", off, off)
             factors = np.linalg.solve(products[:, :2, :2] + self._scatter, products[:, :2, 2:])[..., 0].T
             factors = np.clip(factors, *BELIEVED)
-            rest = np.sort(data[-NEWEST:, 2] - (factors * data[-NEWEST:, :2]).sum(axis=1), axis=0)
-            support = 0.5 * (rest[(len(rest) - 1) // 2] + rest[len(rest) // 2])  # `np.median` imports masked arrays
+            support = (data[-NEWEST:, 2] - (factors * data[-NEWEST:, :2]).sum(axis=1)).mean(axis=0)
             self._fit = np.array([support, 1.0 + factors[0], factors[1]])
         return self._fit
 

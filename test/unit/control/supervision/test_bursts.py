@@ -6,15 +6,17 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
-from support.foreign_episodes import TICK, ForeignRig, Line
+from support.foreign_episodes import TICK, ForeignRig, Line, arms, controller_values
+from support.foreign_plant import Deviation, ForeignArm
 from support.supervised import settings
 
 import rne_dynamics as rne
 from rne_dynamics.control.laws import find_law
 from rne_dynamics.control.supervision.states import HOLDING
+from rne_dynamics.ros.parameters.tracking import tracking_settings
 
 PLANAR = rne.load_urdf("planar2").with_effort_limit(np.array([60.0, 25.0]))
-START, GOAL, PERIOD, LONGEST = np.array([0.3, 0.8]), np.array([1.1, -0.2]), 0.004, 10
+START, GOAL, PERIOD, LONGEST = np.array([0.3, 0.8]), np.array([1.1, -0.2]), 0.004, 0.04
 
 
 @dataclass
@@ -32,7 +34,7 @@ class BurstRig(ForeignRig):
         self.held_back.append(self.under_way.pop()[1])
         self.waiting -= 1
         if self.waiting < 0:
-            self.waiting = int(self.rng.integers(LONGEST))
+            self.waiting = int(self.rng.integers(round(LONGEST / self.line.period)))
             self.under_way += [(self.now, state) for state in self.held_back]
             self.held_back = []
 
@@ -53,3 +55,30 @@ def test_a_motion_reaches_its_goal(name, seed):
     assert (np.abs(rig.speeds[moved:]) < 0.5 * PLANAR.velocity_limit).all()
     np.testing.assert_allclose(rig.simulator.state.q, GOAL, atol=0.05)
     rig.check()
+
+
+@pytest.mark.parametrize(("law", "name", "seed"), [
+    ("computed_torque", "four_joint_arm", 2), ("computed_torque", "homemade", 11),
+    ("disturbance_observer", "four_joint_arm", 8), ("joint_impedance", "four_joint_arm", 3),
+    ("pd_gravity", "four_joint_arm", 8),
+])
+def test_a_light_arm_with_other_masses_is_not_driven_off_in_the_gaps(law, name, seed):
+    """Before: without feedback in a gap wrong masses drove it beyond 1.5 velocity limits; then its motors were cut."""
+    rng = np.random.default_rng(seed)
+    urdf, robot = next(arm for arm in arms() if arm[1].name == name)
+    period = float(rng.choice([1.0, 2.0, 4.0])) * 1e-3
+    deviation = Deviation(
+        mass=tuple(rng.uniform(0.5, 1.5, len(robot.link_names) + 20)), friction=float(rng.uniform(0.0, 3.0)),
+        rotor=float(rng.uniform(0.3, 1.0)), dry=float(rng.choice([0.0, 0.0, 0.01, 0.03])),
+    )
+    place = np.clip(robot.neutral + rng.uniform(-0.3, 0.3, robot.n), robot.lower + 0.2, robot.upper - 0.2)
+    values = controller_values(robot, {"law": law, "startup_check.duration": 0.2, "min_rate": 0.8 / period})
+    arm = ForeignArm(urdf, place, TICK, deviation)
+    rig = BurstRig(robot, place, tracking_settings(robot, values), period=TICK, line=Line(period), rng=rng, arm=arm)
+    rig.run(1.0)
+    rig.bursts, moved = True, len(rig.speeds)
+    goal = np.clip(place + rng.uniform(-0.5, 0.5, robot.n), robot.lower + 0.1, robot.upper - 0.1)
+    rig.move(goal, 1.5)
+    rig.run(2.5)
+    assert rig.mode is HOLDING, rig.supervisor.cause
+    assert (np.abs(rig.speeds[moved:]) < 0.6 * robot.velocity_limit).all()
