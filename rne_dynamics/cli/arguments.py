@@ -169,9 +169,13 @@ def payload(option: str, text: str | None) -> Payload | None:
     """The point mass of LINK=KG; `ArgumentError` if it is none."""
     if text is None:
         return None
-    ((link, mass),) = assignments(option, [text]).items()
-    if mass < 0.0:
-        raise ArgumentError(f"{option} is {text!r}; the mass must not be negative")
+    link, _, number = text.rpartition("=")
+    try:
+        mass = float(number)
+    except ValueError:
+        mass = math.nan
+    if not link or not 0.0 <= mass < math.inf:
+        raise ArgumentError(f"{option} is {text!r}; write LINK=KG; the mass must not be negative")
     return Payload(link, mass)
 
 
@@ -217,20 +221,6 @@ def xacro_arguments(args: argparse.Namespace) -> dict[str, str]:
             raise ArgumentError(f"--arg is {text!r}; write NAME:=VALUE")
         mappings[name] = value
     return mappings
-
-
-def assignments(option: str, texts: list[str]) -> dict[str, float]:
-    """Values of a repeatable option NAME=NUMBER; `ArgumentError` if one is invalid."""
-    values = {}
-    for text in texts:
-        name, _, number = text.rpartition("=")
-        try:
-            values[name] = float(number)
-        except ValueError:
-            values[name] = math.nan
-        if not name or not math.isfinite(values[name]):
-            raise ArgumentError(f"{option} is {text!r}; write NAME=NUMBER")
-    return values
 
 
 def positions(option: str, texts: Iterable[str], robot: RigidRobot) -> dict[str, float]:
