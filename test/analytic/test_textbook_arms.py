@@ -55,14 +55,8 @@ def along(q, qd, qdd):
     return lambda t: (q + qd * t + 0.5 * qdd * t * t, qd + qdd * t)
 
 
-def loads(robot: rne.RobotModel, q, qd, qdd, link: str, point) -> tuple[np.ndarray, np.ndarray]:
-    """Free body of a link: sum of all forces on it and of their moments about `point`, in frame 0."""
-    total = rne.free_body(robot, q, qd, qdd, link, point).total
-    return total[:3], total[3:]
-
-
 @arms
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_4_1_to_4_9_linear_momentum_in_every_basis(name: str, general: bool, seed: int) -> None:
     robot = arm(name, general)
     form = closed_form(robot)
@@ -84,7 +78,7 @@ def test_4_1_to_4_9_linear_momentum_in_every_basis(name: str, general: bool, see
 
 
 @arms
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_4_25_to_4_32_angular_momentum_about_the_own_mass_centre(name: str, general: bool, seed: int) -> None:
     robot = arm(name, general)
     form = closed_form(robot)
@@ -101,38 +95,25 @@ def test_4_25_to_4_32_angular_momentum_about_the_own_mass_centre(name: str, gene
 
 
 @arms
-@pytest.mark.parametrize("seed", range(5))
-def test_4_35_to_4_39_eulers_first_law(name: str, general: bool, seed: int) -> None:
-    """The closed form's momentum, differentiated, is the sum of reactions and weight of the free body."""
+@pytest.mark.parametrize("seed", range(3))
+def test_4_35_to_4_43_eulers_laws_about_the_mass_centre(name: str, general: bool, seed: int) -> None:
+    """The closed form's momenta, differentiated, are the sums of reactions and weight of the free body."""
     robot = arm(name, general)
     form = closed_form(robot)
     q, qd, qdd = state(robot, seed)
     motion = along(q, qd, qdd)
     for i, link in enumerate(LINKS):
+        body = inertia_of(robot, link)
 
-        def linear(t: float, i: int = i, link: str = link) -> np.ndarray:
+        def momenta(t: float, i: int = i, body: Inertia = body) -> np.ndarray:
             at = motion(t)
-            return inertia_of(robot, link).mass * form.rotations(at[0])[i] @ form.velocities(*at)[i]
+            R = form.rotations(at[0])[i]
+            return R @ np.stack([body.mass * form.velocities(*at)[i], body.inertia @ form.spins(*at)[i]], axis=1)
 
-        force, _ = loads(robot, q, qd, qdd, link, np.zeros(3))
-        assert relative_error(force, derivative(linear), scale=10.0) < 1e-9
-
-
-@arms
-@pytest.mark.parametrize("seed", range(5))
-def test_4_40_to_4_43_eulers_second_law_about_the_mass_centre(name: str, general: bool, seed: int) -> None:
-    robot = arm(name, general)
-    form = closed_form(robot)
-    q, qd, qdd = state(robot, seed)
-    motion = along(q, qd, qdd)
-    for i, link in enumerate(LINKS):
-
-        def angular(t: float, i: int = i, link: str = link) -> np.ndarray:
-            at = motion(t)
-            return form.rotations(at[0])[i] @ inertia_of(robot, link).inertia @ form.spins(*at)[i]
-
-        _, moment = loads(robot, q, qd, qdd, link, form.mass_centres(q)[i])
-        assert relative_error(moment, derivative(angular), scale=10.0) < 1e-9
+        force, moment = rne.free_body(robot, q, qd, qdd, link, form.mass_centres(q)[i]).total.reshape(2, 3)
+        change = derivative(momenta)
+        assert relative_error(force, change[:, 0], scale=10.0) < 1e-9
+        assert relative_error(moment, change[:, 1], scale=10.0) < 1e-9
 
 
 @pytest.mark.parametrize("general", [False, True])
@@ -163,7 +144,7 @@ def test_4_36_to_4_38_the_force_along_a_slide_in_closed_form(general: bool) -> N
 
 
 @pytest.mark.parametrize("general", [False, True])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_4_44_about_a_point_that_moves(general: bool, seed: int) -> None:
     """Link 2, moments about the elbow, a point of the link that is not fixed in frame 0 (theorem 4.15's subject)."""
     robot = arm("puma560", general)
@@ -178,7 +159,7 @@ def test_4_44_about_a_point_that_moves(general: bool, seed: int) -> None:
 
     J, rate = rne.jacobian(robot, q, "link3")[:3], rne.jacobian_rate(robot, q, qd, "link3")[:3]
     v_P, a_P = J @ qd, J @ qdd + rate @ qd
-    _, moment = loads(robot, q, qd, qdd, "link2", elbow(0.0))
+    moment = rne.free_body(robot, q, qd, qdd, "link2", elbow(0.0)).total[3:]
     linear = rne.momentum(robot, q, qd, links=["link2"]).linear
     assert relative_error(derivative(angular), moment - np.cross(v_P, linear), scale=10.0) < 1e-9
 
@@ -198,7 +179,7 @@ def test_4_44_about_a_point_that_moves(general: bool, seed: int) -> None:
 
 
 @pytest.mark.parametrize("general", [False, True])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_4_45_about_a_point_that_is_fixed(general: bool, seed: int) -> None:
     """Link 1, the shoulder, moments about the origin of frame 1, which stays where it is: H_O = I_O ω."""
     robot = arm("puma560", general)
@@ -214,7 +195,7 @@ def test_4_45_about_a_point_that_is_fixed(general: bool, seed: int) -> None:
 
     given = rne.momentum(robot, q, qd, shoulder, links=["link1"]).angular
     assert relative_error(given, angular(0.0), scale=0.1) < TOLERANCE
-    _, moment = loads(robot, q, qd, qdd, "link1", shoulder)
+    moment = rne.free_body(robot, q, qd, qdd, "link1", shoulder).total[3:]
     assert relative_error(moment, derivative(angular), scale=10.0) < 1e-9
     # its component along the axis, I_zz θ̈₁, is what the motor and the inner arm leave over
     assert moment[2] == pytest.approx(body.about_origin[2, 2] * qdd[0], rel=1e-9)
