@@ -128,20 +128,15 @@ def test_written_urdfs_are_the_same_arms_in_pinocchio_and_mujoco(convention: Con
     assert relative_error(rne.inverse_dynamics(again, q, qd, qdd), tau) < 1e-13
 
 
-def corkes_puma() -> rne.RobotModel:
-    return rne.from_dh(
-        [
-            rne.DHLink(
-                a=link.a, alpha=link.alpha, d=link.d, rotor_inertia=link.gear**2 * link.rotor,
-                inertia=rne.Inertia(link.mass, np.array(link.com), np.diag(link.inertia)),
-            )
-            for link in PUMA
-        ]
-    )  # fmt: skip
-
-
 def test_corkes_table_is_the_shipped_puma_and_the_recursion_of_luh_walker_and_paul() -> None:
-    robot, shipped = corkes_puma(), rne.load_urdf("puma560")
+    table = [
+        rne.DHLink(
+            a=link.a, alpha=link.alpha, d=link.d, rotor_inertia=link.gear**2 * link.rotor,
+            inertia=rne.Inertia(link.mass, np.array(link.com), np.diag(link.inertia)),
+        )
+        for link in PUMA
+    ]  # fmt: skip
+    robot, shipped = rne.from_dh(table), rne.load_urdf("puma560")
     rng = np.random.default_rng(560)
     for _ in range(50):
         q, qd, qdd = rng.uniform(-3.0, 3.0, (3, 6))

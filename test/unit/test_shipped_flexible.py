@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -40,15 +39,6 @@ def load(name: str) -> FlexibleArm:
 def test_all_that_ship_are_tested_here() -> None:
     flexible = {name for name in shipped_models() if isinstance(rne.load_model(name), FlexibleArm)}
     assert set(COUNTS) == set(MASS) == flexible
-
-
-@pytest.mark.parametrize("twists", [1, 2, 3])
-def test_round_tubes_with_any_number_of_modes_in_torsion(twists: int, tmp_path: Path) -> None:
-    text = share_file("urdf/flexible_arm6.yaml").read_text(encoding="utf-8")
-    more = text.replace("torsion: 1", f"torsion: {twists}").replace("damping: [0.01, 0.01, 0.002]", "damping: 0.01")
-    urdf = share_file("urdf/flexible_arm6.urdf")
-    (tmp_path / "arm.yaml").write_text(more.replace("urdf: flexible_arm6.urdf", f"urdf: {urdf}"), encoding="utf-8")
-    assert rne.load_model(tmp_path / "arm.yaml").modes == 2 * (2 + twists)
 
 
 @pytest.mark.parametrize("name", COUNTS)

@@ -49,13 +49,6 @@ def test_the_log_holds_every_row():
     assert log.reference_qdd[-1] == pytest.approx(np.zeros(3))
 
 
-def test_the_log_holds_limited_efforts_and_unlimited_terms():
-    robot = chain(3, limits=Limits(effort=1.5))
-    log = move(robot)
-    assert np.abs(log.effort).max() == 1.5
-    assert np.abs(sum(log.terms.values())).max() > 1.5
-
-
 def test_csv_and_npz_bring_back_every_number(tmp_path):
     log = move(chain(2))
     log.save_csv(tmp_path / "log.csv")
