@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from analytic.systems import PlanarTwoLink
 from support.arms import MASS, chain, slider
+from support.stepped import stepped
 
 from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf import load_urdf
@@ -39,11 +40,9 @@ def test_a_cart_runs_into_its_stop_and_stays_there(method, dt):
 def test_a_cart_leaves_its_stop_freely():
     plant = ArmPlant(slider(limits=Limits(-1.0, 0.5)))
     state = State(0.0, np.array([0.5]), np.zeros(1))
-    for _ in range(5):
-        state = step(plant, state, [3.0], 0.1)
+    state = stepped(plant, state, [3.0], 5, 0.1)
     assert state.q[0] == 0.5
-    for _ in range(5):
-        state = step(plant, state, [-3.0], 0.1)
+    state = stepped(plant, state, [-3.0], 5, 0.1)
     assert state.q[0] == pytest.approx(0.5 - 0.5 * 3.0 / MASS * 0.25, rel=1e-12)
 
 
@@ -67,8 +66,7 @@ def test_a_joint_that_starts_beyond_its_stop_is_let_back_in_but_no_further_out(m
     for _ in range(20):
         out = step(plant, out, [1.0], 1e-2, method=method)
         assert out.q[0] == 0.7
-    for _ in range(200):
-        out = step(plant, out, [-1.0], 1e-2, method=method)
+    out = stepped(plant, out, [-1.0], 200, 1e-2, method=method)
     assert out.q[0] < 0.5
 
 
