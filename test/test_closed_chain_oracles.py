@@ -32,6 +32,7 @@ ROUND_OFF = 1e-11
 #: MuJoCo's impedance ends at 0.9999: its constraints yield by 1e-4 of their load.
 SOFT = 1e-2
 STATES = 5
+ROOT = Path(__file__).parents[1]
 
 
 def between_two_arms(kind: LoopKind) -> Mechanism:
@@ -77,20 +78,13 @@ def _two_arms(kind: LoopKind, seed: int) -> Mechanism | None:
     return mechanism if np.abs(carried).max() < 2.0 else None
 
 
-def shipped(name: str) -> Mechanism:
-    """The mechanism that ships under that name."""
-    model = rne.load_model(name)
-    assert isinstance(model, Mechanism)
-    return model
-
-
 #: Every mechanism that ships and those of other kinds, by name; made when asked for, since making compiles kernels.
 CASES: dict[str, Callable[[], Mechanism]] = {
-    **{name: partial(shipped, name) for name in mechanisms.SHIPPED},
+    **{name: partial(rne.load_model, name) for name in mechanisms.SHIPPED},
     **{f"built {name}": mechanisms.MECHANISMS[name] for name in ("four_bar", "geared_five_bar", "space_linkage")},
     **{f"built four_bar, cut at {cut}": partial(mechanisms.four_bar, cut) for cut in ("coupler", "crank")},
     "ladder of 4": partial(ladder, 4),
-    "pantograph with its pins": partial(shipped, str(Path(__file__).parents[1] / "examples" / "pantograph_pins.yaml")),
+    "pantograph with its pins": partial(rne.load_model, ROOT / "examples" / "pantograph_pins.yaml"),
     "pantograph, cut as in the paper": lambda: cut_as_the_paper()[0],
     **{f"two arms, {kind.name.lower()}": partial(between_two_arms, kind) for kind in LoopKind},
 }

@@ -65,17 +65,13 @@ def test_paper_equations_8_to_16() -> None:
 
 @pytest.fixture(scope="module")
 def shipped() -> Mechanism:
-    mechanism = rne.load_model("pantograph")
-    assert isinstance(mechanism, Mechanism)
-    return mechanism
+    return rne.load_model("pantograph")
 
 
 @pytest.fixture(scope="module")
 def pinned() -> Mechanism:
     """The same links closed by their pins, as the paper cuts them."""
-    mechanism = rne.load_model(Path(__file__).parents[2] / "examples" / "pantograph_pins.yaml")
-    assert isinstance(mechanism, Mechanism)
-    return mechanism
+    return rne.load_model(Path(__file__).parents[2] / "examples" / "pantograph_pins.yaml")
 
 
 def test_equations_1_to_18_as_printed_but_for_two_angles(pinned: Mechanism) -> None:
@@ -252,7 +248,6 @@ def test_with_friction_it_comes_to_rest_hanging(name: str) -> None:
     friction = "".join(f"  joint{k}: {{viscous: {VISCOUS}}}\n" for k in (1, 2, 3))
     text = text.replace("urdf: pantograph.urdf", "urdf: pantograph")  # as text it lies in no folder
     mechanism = rne.load_model(f"{text}\nfriction:\n{friction}")
-    assert isinstance(mechanism, Mechanism)
     seconds = 10.0
     log = free_motion(ArmPlant(mechanism, stops=False), STARTS[name], seconds=seconds, dt=2e-3, record_dt=0.5)
     assert log.q[-1] == pytest.approx(np.radians([0.0, -90.0, 0.0]), abs=0.02)

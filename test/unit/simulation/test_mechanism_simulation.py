@@ -168,18 +168,6 @@ def test_a_push_on_a_passive_link_moves_the_arm(pantograph):
     np.testing.assert_allclose(moved.qd, 1e-4 * qdd, atol=1e-7)
 
 
-def test_the_log_holds_every_joint(pantograph, tmp_path):
-    log = free_motion(ArmPlant(pantograph), pantograph.neutral, seconds=0.01)
-    assert log.tree_names == pantograph.robot.joint_names
-    assert log.q.shape == (11, 3)
-    assert log.tree_q.shape == log.tree_qd.shape == (11, pantograph.robot.n)
-    np.testing.assert_array_equal(log.tree_q[:, pantograph.actuated], log.q)
-    assert "tree_q/jointL" in log.columns()
-    log.save_npz(tmp_path / "log.npz")
-    with np.load(tmp_path / "log.npz") as saved:
-        assert saved["tree_names"].tolist() == list(pantograph.robot.joint_names)
-
-
 def test_brakes_hold_a_mechanism_and_a_reset_brings_it_back(pantograph):
     simulator = Simulator(ArmPlant(pantograph), pantograph.neutral)
     simulator.advance(3)

@@ -23,7 +23,6 @@ from rne_dynamics.model.tree import Friction
 from rne_dynamics.simulation.plant.arrays import NO_WRENCH
 from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.rollouts.rollout import Rollout
 from rne_dynamics.simulation.stepping.stepping import step, unchecked_step
 from rne_dynamics.simulation.stepping.tree_step import tree_step
 
@@ -146,18 +145,6 @@ def rubbing_arm():
         friction = Friction(viscous, 1.1 * coulomb, 0.7 * coulomb, 0.5 * coulomb, 0.1, 0.01 if k % 2 else 0.0)
         joints.append(replace(joint, friction=friction))
     return rne.assemble(replace(tree, joints=tuple(joints)))
-
-
-def test_rollouts_of_many_samples_are_those_of_one():
-    robot = rubbing_arm()
-    path = Quintic(np.zeros(6), np.full(6, 0.5), 1.0)
-    law = ComputedTorque(robot, Gains.critically_damped(6, 20.0))
-    rollout = Rollout(ArmPlant(robot), law, path, control_dt=2e-3)
-    one = rne.simulate(ArmPlant(robot), law, path, control_dt=2e-3)
-    many = rollout.run_many(rollout.samples(9))
-    np.testing.assert_allclose(many.rms_error, np.tile(one.rms_error, (9, 1)), rtol=1e-6)
-    half = rollout.run_many(rollout.samples(1).with_friction_scaled([0.5]))
-    assert (half.rms_error > 2.0 * one.rms_error).all()
 
 
 def test_compensation_of_all_of_the_models_friction_tracks():

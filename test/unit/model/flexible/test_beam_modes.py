@@ -142,7 +142,7 @@ def particle_sums(beam: Beam, cells: int) -> list[np.ndarray]:
     return [first, second, short, stiffness, np.sum(mu) * h, inertia]
 
 
-@pytest.mark.parametrize("modes", [(1, 1, 1), (1, 1, 2), (2, 2, 2)])
+@pytest.mark.parametrize("modes", [(1, 1, 1), (1, 1, 2)])
 @pytest.mark.parametrize("shapes", ALL_SHAPES)
 def test_round_beams_of_any_size_are_taken(shapes: str, modes: tuple[int, int, int]) -> None:
     """Of equal stiffness both ways, with like modes: what couples bending with twist cancels but for round-off."""
