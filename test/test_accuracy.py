@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.errors import relative_error
-from support.pinocchio_oracle import Oracle
+from support.pinocchio_oracle import Oracle, condition
 from support.wheel import wheel_robots
 
 import rne_dynamics as rne
@@ -79,13 +79,6 @@ def carried(robot: rne.RobotModel, q, qd, qdd) -> np.ndarray:
         else:
             size[iv] += abs(robot.parameters[i, MULTIPLIER]) * (f if kind == PRISMATIC else n)
     return size
-
-
-def condition(M: np.ndarray) -> float:
-    """Of M scaled to a unit diagonal; infinite where singular."""
-    d = np.diag(M)
-    smallest = np.linalg.eigvalsh(M / np.sqrt(np.outer(d, d)))[0] if (d > 0.0).all() else 0.0
-    return len(d) / smallest if smallest > 0.0 else np.inf
 
 
 def errors(robot: rne.RobotModel, oracle: Oracle, states: int) -> Iterator[tuple[str, float]]:

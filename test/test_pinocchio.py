@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.errors import relative_error
-from support.pinocchio_oracle import Oracle
+from support.pinocchio_oracle import Oracle, condition
 from support.robots import WHEEL
 from support.wheel import wheel_robots
 
@@ -73,15 +73,6 @@ def test_mass_matrix_and_energies(pair: tuple[rne.RobotModel, Oracle]) -> None:
         assert relative_error(rne.kinetic_energy(robot, q, qd), oracle.kinetic_energy(q, qd)) < TOLERANCE
         weight = np.linalg.norm(robot.gravity) * robot.mass
         assert relative_error(rne.potential_energy(robot, q), oracle.potential_energy(q), scale=weight) < TOLERANCE
-
-
-def condition(M: np.ndarray) -> float:
-    """Condition number of M scaled to a unit diagonal (units of joints do not count); infinite where singular."""
-    d = np.diag(M)
-    if np.any(d <= 0.0):
-        return np.inf
-    smallest = np.linalg.eigvalsh(M / np.sqrt(np.outer(d, d)))[0]
-    return len(d) / smallest if smallest > 0.0 else np.inf
 
 
 def test_forward_dynamics(pair: tuple[rne.RobotModel, Oracle]) -> None:

@@ -62,9 +62,7 @@ def test_words_are_found_in_text_names_and_across_lines(tmp_path: Path) -> None:
         "2: mend", "6: told", "5: wish", "1: what is asked", "3: glance",
     ]  # fmt: skip
 
-
-def test_other_meanings_are_allowed(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
+    # other meanings are allowed
     page.write_text("`file.tell()`, machine code, stands for q, stands still, in front of a wall, no room for it, gap")
     assert not list(found_in(page))
 

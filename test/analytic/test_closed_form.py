@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from analytic.systems import ALL, CartPole, G, GearedTwoLink, Pendulum, PlanarTwoLink, PolarArm
+from analytic.systems import ALL, G, Pendulum, PlanarTwoLink
 from support.errors import relative_error
 
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
-from rne_dynamics.dynamics.composite.momentum import kinetic_energy, potential_energy
 from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
 from rne_dynamics.dynamics.friction import friction_torque
@@ -19,31 +18,21 @@ from rne_dynamics.model.tree import KinematicTree, TreeLink
 TOLERANCE = 1e-13
 
 
-def random_state(n: int, seed: int):
-    return np.random.default_rng(seed).normal(size=(3, n)) * 2.0
-
-
 @pytest.mark.parametrize("system", ALL, ids=lambda s: type(s).__name__)
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_efforts_and_accelerations(system, seed):
     robot = assemble(system.tree())
-    q, qd, qdd = random_state(robot.n, seed)
+    q, qd, qdd = 2.0 * np.random.default_rng(seed).normal(size=(3, robot.n))
     tau = system.efforts(q, qd, qdd)
     assert relative_error(inverse_dynamics(robot, q, qd, qdd), tau, scale=1.0) < TOLERANCE
     zero = np.zeros(robot.n)
     assert relative_error(bias_torque(robot, q, qd), system.efforts(q, qd, zero), scale=1.0) < TOLERANCE
-    assert relative_error(gravity_torque(robot, q), system.efforts(q, zero, zero), scale=1.0) < TOLERANCE
+    weight = system.efforts(q, zero, zero)
+    assert relative_error(gravity_torque(robot, q), weight, scale=1.0) < TOLERANCE
+    columns = [system.efforts(q, zero, e) - weight for e in np.eye(robot.n)]
+    assert relative_error(mass_matrix(robot, q), np.array(columns).T) < TOLERANCE
     for method in ("nasser", "walker_orin", "walker_orin_columns"):
         assert relative_error(forward_dynamics(robot, q, qd, tau, method=method), qdd, scale=1.0) < 1e-12
-
-
-@pytest.mark.parametrize("system", ALL, ids=lambda s: type(s).__name__)
-def test_mass_matrix_is_the_effort_of_unit_accelerations(system):
-    robot = assemble(system.tree())
-    q, _, _ = random_state(robot.n, 3)
-    zero = np.zeros(robot.n)
-    columns = [system.efforts(q, zero, e) - system.efforts(q, zero, zero) for e in np.eye(robot.n)]
-    assert relative_error(mass_matrix(robot, q), np.array(columns).T) < TOLERANCE
 
 
 def test_two_link_mass_matrix_as_printed():
@@ -52,65 +41,10 @@ def test_two_link_mass_matrix_as_printed():
     assert relative_error(mass_matrix(assemble(system.tree()), q), system.mass_matrix(q)) < TOLERANCE
 
 
-def test_rotor_inertia_weighs_once_by_the_square_of_the_gear():
-    # a rotor of 1e-4 kg·m² behind a gear of 80 is felt as 0.64 kg·m²
-    light, geared = Pendulum(rotor=0.0), Pendulum(rotor=1e-4 * 80.0**2)
-    q = np.array([0.2])
-    difference = mass_matrix(assemble(geared.tree()), q) - mass_matrix(assemble(light.tree()), q)
-    assert difference == pytest.approx(0.64, rel=1e-13)
-    assert kinetic_energy(assemble(geared.tree()), q, [2.0]) - kinetic_energy(
-        assemble(light.tree()), q, [2.0]
-    ) == pytest.approx(0.5 * 0.64 * 4.0, rel=1e-13)
-
-
-def test_friction_has_the_sign_of_motion_and_is_apart_from_the_rigid_body():
-    system = Pendulum()
-    robot = assemble(system.tree())
+def test_friction_has_the_sign_of_motion():
+    robot = assemble(Pendulum().tree())
     expected = [[-0.7 * 2.0 - 1.1], [0.0], [0.7 * 3.0 + 1.1]]
     assert relative_error(friction_torque(robot, [[-2.0], [0.0], [3.0]]), expected) < TOLERANCE
-    q, qd, qdd = random_state(1, 0)
-    assert relative_error(inverse_dynamics(robot, q, qd, qdd), system.efforts(q, qd, qdd)) < TOLERANCE
-
-
-def test_friction_of_a_mimic_joint_reaches_its_leader_through_the_gear():
-    system = GearedTwoLink()
-    tree = system.tree()
-    from dataclasses import replace
-
-    from rne_dynamics.model.tree import Friction
-
-    rubbing = replace(tree.joints[1], friction=Friction(0.5, 0.2, 0.3))
-    robot = assemble(replace(tree, joints=(tree.joints[0], rubbing)))
-    rate = 1.5  # the elbow then turns at ratio · rate, backwards
-    elbow = 0.5 * system.ratio * rate - 0.3
-    assert relative_error(friction_torque(robot, [rate]), [system.ratio * elbow]) < TOLERANCE
-
-
-def test_a_cart_that_accelerates_its_base_feels_the_opposite_gravity():
-    system = CartPole()
-    robot = assemble(system.tree())
-    q, qd, qdd = random_state(2, 4)
-    moving = inverse_dynamics(robot, q, qd, qdd, base_motion=BaseMotion(linear_acceleration=(3.0, 0.0, 0.0)))
-    assert relative_error(moving, system.efforts(q, qd, qdd + np.array([3.0, 0.0]))) < TOLERANCE
-    falling = BaseMotion(linear_acceleration=(0.0, 0.0, -G))
-    assert np.abs(inverse_dynamics(robot, [0.0, 0.7], [0, 0], [0, 0], base_motion=falling)).max() < 1e-13
-
-
-def test_a_base_that_turns_is_a_joint_that_turns():
-    system = PolarArm()
-    robot = assemble(system.tree())
-    q, qd, qdd = random_state(2, 5)
-    spin = BaseMotion(angular_velocity=(0.0, 0.0, 1.3), angular_acceleration=(0.0, 0.0, -0.4))
-    expected = system.efforts(q, qd + np.array([1.3, 0.0]), qdd + np.array([-0.4, 0.0]))
-    assert relative_error(inverse_dynamics(robot, q, qd, qdd, base_motion=spin), expected) < TOLERANCE
-    assert relative_error(forward_dynamics(robot, q, qd, expected, base_motion=spin), qdd) < 1e-12
-
-
-def test_a_base_that_is_tilted_turns_gravity():
-    robot = assemble(Pendulum().tree())
-    over = BaseMotion(rotation=np.diag([-1.0, 1.0, -1.0]))
-    upright = inverse_dynamics(robot, [0.4], [0.0], [0.0])
-    assert relative_error(inverse_dynamics(robot, [0.4], [0.0], [0.0], base_motion=over), -upright) < TOLERANCE
 
 
 def test_a_base_motion_is_refused_where_the_base_floats():
@@ -132,11 +66,3 @@ def test_a_free_body_obeys_euler():
     c = body.com
     fall = qdd[:3] + np.cross(w, qd[:3]) + np.cross(qdd[3:], c) + np.cross(w, np.cross(w, c))
     assert relative_error(fall, [0.0, 0.0, -G]) < TOLERANCE
-
-
-def test_energies_of_the_pendulum():
-    system = Pendulum()
-    robot = assemble(system.tree())
-    J = system.inertia + system.mass * system.c**2 + system.rotor
-    assert kinetic_energy(robot, [0.3], [1.7]) == pytest.approx(0.5 * J * 1.7**2, rel=1e-14)
-    assert potential_energy(robot, [0.3]) == pytest.approx(system.mass * G * system.c * np.sin(0.3), rel=1e-14)

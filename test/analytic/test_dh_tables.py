@@ -94,7 +94,7 @@ def random_table(seed: int, n: int = 5) -> Table:
 
 
 CONVENTIONS: tuple[Convention, ...] = ("standard", "modified")
-SEEDS = tuple(itertools.product(CONVENTIONS, range(15)))
+SEEDS = tuple(itertools.product(CONVENTIONS, range(5)))
 
 
 @pytest.mark.parametrize(("convention", "seed"), SEEDS)
@@ -128,20 +128,15 @@ def test_written_urdfs_are_the_same_arms_in_pinocchio_and_mujoco(convention: Con
     assert relative_error(rne.inverse_dynamics(again, q, qd, qdd), tau) < 1e-13
 
 
-def corkes_puma() -> rne.RobotModel:
-    return rne.from_dh(
-        [
-            rne.DHLink(
-                a=link.a, alpha=link.alpha, d=link.d, rotor_inertia=link.gear**2 * link.rotor,
-                inertia=rne.Inertia(link.mass, np.array(link.com), np.diag(link.inertia)),
-            )
-            for link in PUMA
-        ]
-    )  # fmt: skip
-
-
 def test_corkes_table_is_the_shipped_puma_and_the_recursion_of_luh_walker_and_paul() -> None:
-    robot, shipped = corkes_puma(), rne.load_urdf("puma560")
+    table = [
+        rne.DHLink(
+            a=link.a, alpha=link.alpha, d=link.d, rotor_inertia=link.gear**2 * link.rotor,
+            inertia=rne.Inertia(link.mass, np.array(link.com), np.diag(link.inertia)),
+        )
+        for link in PUMA
+    ]  # fmt: skip
+    robot, shipped = rne.from_dh(table), rne.load_urdf("puma560")
     rng = np.random.default_rng(560)
     for _ in range(50):
         q, qd, qdd = rng.uniform(-3.0, 3.0, (3, 6))
@@ -205,36 +200,6 @@ def test_armstrongs_table_gives_the_constants_of_the_explicit_model() -> None:
         assert M[1, 2] == pytest.approx(0.333 + 0.372 * s3 - 0.011 * c3, abs=0.005)
         assert M[2, 2] == pytest.approx(1.16, abs=0.005)
         assert np.diag(M)[3:] == pytest.approx([0.2, 0.18, 0.19], abs=0.005)
-
-
-def test_both_tables_of_the_puma_reach_the_same_places() -> None:
-    """One arm in both conventions: α and a of a row move to the next."""
-    lengths = {"a2": 0.4318, "a3": 0.0203, "d3": 0.15005, "d4": 0.4318}
-    standard = rne.from_dh(
-        [
-            rne.DHLink(alpha=pi / 2), rne.DHLink(a=lengths["a2"]),
-            rne.DHLink(a=lengths["a3"], d=lengths["d3"], alpha=-pi / 2), rne.DHLink(d=lengths["d4"], alpha=pi / 2),
-            rne.DHLink(alpha=-pi / 2), rne.DHLink(),
-        ]
-    )  # fmt: skip
-    modified = rne.from_dh(
-        [
-            rne.DHLink(), rne.DHLink(alpha=pi / 2), rne.DHLink(a=lengths["a2"], d=lengths["d3"]),
-            rne.DHLink(a=lengths["a3"], d=lengths["d4"], alpha=-pi / 2), rne.DHLink(alpha=pi / 2),
-            rne.DHLink(alpha=-pi / 2),
-        ],
-        convention="modified",
-    )  # fmt: skip
-    for q in np.random.default_rng(1).uniform(-3.0, 3.0, (20, 6)):
-        poses = [rne.forward_kinematics(robot, q)["link6"] for robot in (standard, modified)]
-        assert relative_error(poses[0], poses[1]) < 1e-14
-
-
-@pytest.mark.parametrize("make", [corkes_puma, armstrongs_puma])
-def test_published_pumas_written_for_other_tools(make) -> None:
-    """Pinocchio alone: no body has link 3's published moments, 0.066 + 0.0125 < 0.086, so MuJoCo refuses them."""
-    robot = make()
-    assert in_pinocchio(robot, rne.to_urdf(robot), 7) < 1e-12
 
 
 @pytest.mark.parametrize(

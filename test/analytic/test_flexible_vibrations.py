@@ -8,7 +8,6 @@ from scipy.optimize import brentq
 from support.flexible_arms import EI, LENGTH, MU, TIP, TIP_MASS, about_z, cantilever, two_link_arm
 
 from rne_dynamics.flexible.linearised import linearised
-from rne_dynamics.flexible.static import static_deflection
 from rne_dynamics.model.flexible.beam import Beam, Shapes
 from rne_dynamics.model.inertia import Array, Inertia
 
@@ -113,27 +112,3 @@ def test_held_joint_dampers_do_not_hide_unstable_ones() -> None:
     arm = cantilever(beam(1), gravity=(0.0, -9.81, 0.0))
     falling = linearised(arm, [0.5 * np.pi], joint_stiffness=np.zeros(1), joint_damping=np.full(1, 0.01))
     assert falling.damping_ratios.min() < 0.0
-
-
-#: What m clamped–free modes give of the tip deflection F L³/3 EI: Σ 12/β⁴ over the roots.
-@pytest.mark.parametrize("modes", [1, 2, 4])
-def test_static_tip_deflection_within_the_modes_truncation(modes: int) -> None:
-    F = 1e-5  # so little that the second order of the bending is below round-off
-    arm = cantilever(beam(modes))
-    delta = static_deflection(arm, np.zeros(1), wrenches={"tip": [0.0, F, 0.0, 0.0, 0.0, 0.0]})
-    link = arm.flexible_links[0]
-    tip = float((delta @ link.at(link.tip).translation)[1])
-    assert tip == pytest.approx(F * LENGTH**3 / (3.0 * EI) * float(np.sum(12.0 / ROOTS[:modes] ** 4)), rel=1e-8)
-
-
-@pytest.mark.parametrize("shapes", ["polynomial", "finite_element"])
-def test_shapes_that_hold_the_cubic_give_the_static_deflection(shapes: Shapes) -> None:
-    F, modes = 1e-5, 2 if shapes == "polynomial" else 8
-    arm = cantilever(beam(modes, shapes))
-    delta = static_deflection(arm, np.zeros(1), wrenches={"tip": [0.0, F, 0.0, 0.0, 0.0, 0.0]})
-    link = arm.flexible_links[0]
-    there = link.at(link.tip)
-    exact = F * LENGTH**3 / (3.0 * EI)
-    close = 1e-9 if shapes == "polynomial" else 2e-3
-    assert float((delta @ there.translation)[1]) == pytest.approx(exact, rel=close)
-    assert float((delta @ there.rotation)[2]) == pytest.approx(F * LENGTH**2 / (2.0 * EI), rel=10.0 * close)

@@ -61,19 +61,7 @@ def scale_of(model: RobotModel, q, qd, tau) -> float:
 
 @pytest.mark.parametrize("model", models(), ids=lambda m: m.name)
 def test_the_recursion_as_written_is_the_one_that_runs(model):
-    """Base at rest: weight as an external force at every mass centre."""
-    rng = np.random.default_rng(1)
-    links = nasser.links_of(model)
-    for _ in range(3):
-        q, qd, tau = rne.random_configuration(model, rng), *rng.normal(size=(2, model.n)) * [[2.0], [20.0]]
-        found = nasser.hinge_accelerations(links, at_rest(model), q, qd, controls(model, tau))
-        expected = rne.forward_dynamics(model, q, qd, tau, method="nasser")
-        assert relative_error(found, expected, scale=scale_of(model, q, qd, tau)) < 1e-12
-
-
-@pytest.mark.parametrize("model", models(), ids=lambda m: m.name)
-def test_prescribed_base_motion_and_external_loads(model):
-    """Section 2.1.2 with forces and torques on every link, those at link frames moved to the mass centres."""
+    """On a base in prescribed motion (2.1.2), with weight, forces and torques on every link at its mass centre."""
     rng = np.random.default_rng(2)
     links = nasser.links_of(model)
     for _ in range(3):

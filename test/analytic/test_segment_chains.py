@@ -10,13 +10,12 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.linalg import eigh
 from support.flexible_arms import Y, cantilever, two_link_arm
-from support.flexible_links import cloud_arm, two_beams
+from support.flexible_links import two_beams
 from support.segment_motion import motion, tip
 from support.segments import held_frequencies, segment_frequencies, segmented, settled
 
 import rne_dynamics as rne
 from rne_dynamics.description.share import share_file
-from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.flexible.energy import flexible_forward_kinematics
 from rne_dynamics.flexible.equations import equations_of_motion, flexible_forward_dynamics
 from rne_dynamics.flexible.linearised import linearised
@@ -164,20 +163,3 @@ def test_six_joints_with_two_modes_a_plane_meet_the_limit_of_the_segments(seed, 
     (tmp_path / "arm.yaml").write_text(text.replace("clamped_mass", "polynomial"))
     modal, limit = segment_frequencies(rne.load_model(tmp_path / "arm.yaml"), seed=seed)
     np.testing.assert_allclose(modal, limit, rtol=1e-3)
-
-
-def test_the_published_arm_meets_its_chain():
-    modal, limit = segment_frequencies(rne.load_model("flexible_arm"))
-    np.testing.assert_allclose(modal, limit, rtol=5e-5)
-
-
-def test_what_cannot_be_cut():
-    arm = two_link_arm()
-    with pytest.raises(ArgumentError, match="segments is 0"):
-        segmented(arm, 0)
-    cloud, _ = cloud_arm(rne.load_urdf("puma560"), {"link2": 1}, np.random.default_rng(0), stiffening=False)
-    with pytest.raises(ModelError, match="'link2' is not a beam"):
-        segmented(cloud, 3)
-    limp = cantilever(Beam("beam", 1.0, 1.0, EI_y=1e-6, modes=(1, 0, 0)), gravity=(-9.81, 0.0, 0.0))
-    with pytest.raises(ModelError, match="has no balance"):
-        settled(segmented(limp, 3), [1.0])

@@ -1,4 +1,6 @@
-"""Problems 4.1–4.9 and 4.25–4.45 of the textbook chapter: momentum of the arms' links, and Euler's laws for them.
+"""Problems 4.1–4.6, 4.25–4.29, 4.33–4.36, 4.40, 4.44 and 4.45 of the textbook chapter: momentum, and Euler's laws.
+
+Those of the cylindrical robot are in test_cylindrical_robot.py.
 
 Every arm runs as it ships and with mass centres off every axis and full inertia matrices, where no term vanishes.
 """
@@ -55,15 +57,9 @@ def along(q, qd, qdd):
     return lambda t: (q + qd * t + 0.5 * qdd * t * t, qd + qdd * t)
 
 
-def loads(robot: rne.RobotModel, q, qd, qdd, link: str, point) -> tuple[np.ndarray, np.ndarray]:
-    """Free body of a link: sum of all forces on it and of their moments about `point`, in frame 0."""
-    total = rne.free_body(robot, q, qd, qdd, link, point).total
-    return total[:3], total[3:]
-
-
 @arms
-@pytest.mark.parametrize("seed", range(5))
-def test_4_1_to_4_9_linear_momentum_in_every_basis(name: str, general: bool, seed: int) -> None:
+@pytest.mark.parametrize("seed", range(3))
+def test_4_1_to_4_6_linear_momentum_in_every_basis(name: str, general: bool, seed: int) -> None:
     robot = arm(name, general)
     form = closed_form(robot)
     q, qd, _ = state(robot, seed)
@@ -84,8 +80,8 @@ def test_4_1_to_4_9_linear_momentum_in_every_basis(name: str, general: bool, see
 
 
 @arms
-@pytest.mark.parametrize("seed", range(5))
-def test_4_25_to_4_32_angular_momentum_about_the_own_mass_centre(name: str, general: bool, seed: int) -> None:
+@pytest.mark.parametrize("seed", range(3))
+def test_4_25_to_4_29_angular_momentum_about_the_own_mass_centre(name: str, general: bool, seed: int) -> None:
     robot = arm(name, general)
     form = closed_form(robot)
     q, qd, _ = state(robot, seed)
@@ -101,43 +97,30 @@ def test_4_25_to_4_32_angular_momentum_about_the_own_mass_centre(name: str, gene
 
 
 @arms
-@pytest.mark.parametrize("seed", range(5))
-def test_4_35_to_4_39_eulers_first_law(name: str, general: bool, seed: int) -> None:
-    """The closed form's momentum, differentiated, is the sum of reactions and weight of the free body."""
+@pytest.mark.parametrize("seed", range(3))
+def test_4_35_4_36_4_40_eulers_laws_about_the_mass_centre(name: str, general: bool, seed: int) -> None:
+    """The closed form's momenta, differentiated, are the sums of reactions and weight of the free body."""
     robot = arm(name, general)
     form = closed_form(robot)
     q, qd, qdd = state(robot, seed)
     motion = along(q, qd, qdd)
     for i, link in enumerate(LINKS):
+        body = inertia_of(robot, link)
 
-        def linear(t: float, i: int = i, link: str = link) -> np.ndarray:
+        def momenta(t: float, i: int = i, body: Inertia = body) -> np.ndarray:
             at = motion(t)
-            return inertia_of(robot, link).mass * form.rotations(at[0])[i] @ form.velocities(*at)[i]
+            R = form.rotations(at[0])[i]
+            return R @ np.stack([body.mass * form.velocities(*at)[i], body.inertia @ form.spins(*at)[i]], axis=1)
 
-        force, _ = loads(robot, q, qd, qdd, link, np.zeros(3))
-        assert relative_error(force, derivative(linear), scale=10.0) < 1e-9
-
-
-@arms
-@pytest.mark.parametrize("seed", range(5))
-def test_4_40_to_4_43_eulers_second_law_about_the_mass_centre(name: str, general: bool, seed: int) -> None:
-    robot = arm(name, general)
-    form = closed_form(robot)
-    q, qd, qdd = state(robot, seed)
-    motion = along(q, qd, qdd)
-    for i, link in enumerate(LINKS):
-
-        def angular(t: float, i: int = i, link: str = link) -> np.ndarray:
-            at = motion(t)
-            return form.rotations(at[0])[i] @ inertia_of(robot, link).inertia @ form.spins(*at)[i]
-
-        _, moment = loads(robot, q, qd, qdd, link, form.mass_centres(q)[i])
-        assert relative_error(moment, derivative(angular), scale=10.0) < 1e-9
+        force, moment = rne.free_body(robot, q, qd, qdd, link, form.mass_centres(q)[i]).total.reshape(2, 3)
+        change = derivative(momenta)
+        assert relative_error(force, change[:, 0], scale=10.0) < 1e-9
+        assert relative_error(moment, change[:, 1], scale=10.0) < 1e-9
 
 
 @pytest.mark.parametrize("general", [False, True])
-def test_4_36_to_4_38_the_force_along_a_slide_in_closed_form(general: bool) -> None:
-    """Euler's first law along a prismatic joint, in closed form; rotors apart, as they turn in the motors."""
+def test_4_36_the_force_along_the_quill_in_closed_form(general: bool) -> None:
+    """Euler's first law along a prismatic joint; the rotor turns in its motor."""
     robot = arm("scara", general)
     rotor = rne.rotor_inertia(robot)[2]
     q, qd, qdd = state(robot, 1)
@@ -145,25 +128,9 @@ def test_4_36_to_4_38_the_force_along_a_slide_in_closed_form(general: bool) -> N
     down = carried * (qdd[2] - 9.81) + rotor * qdd[2]
     assert rne.inverse_dynamics(robot, q, qd, qdd)[2] == pytest.approx(down, rel=1e-12)
 
-    robot = arm("cylindrical", general)
-    form = closed_form(robot)
-    q, qd, qdd = state(robot, 2)
-    m1, m2, m3 = (inertia_of(robot, link).mass for link in LINKS)
-    (x1, y1, _), (x2, y2, _), (x3, y3, _) = form.c
-    tau = rne.inverse_dynamics(robot, q, qd, qdd) - rne.rotor_inertia(robot) * qdd
-    assert tau[1] == pytest.approx((m2 + m3) * (qdd[1] + 9.81), rel=1e-12)
-    reach, off = form.a + q[2] + x3, form.e + y3
-    slide = m3 * (qdd[2] - qdd[0] * off - qd[0] ** 2 * reach)
-    assert tau[2] == pytest.approx(slide, rel=1e-11)
-    # and the moment about the post's axis, problems 4.41 to 4.43 summed: the time derivative of H along z₀
-    Izz = sum(inertia_of(robot, link).inertia[2, 2] for link in LINKS)
-    polar = Izz + m1 * (x1**2 + y1**2) + m2 * ((form.a + x2) ** 2 + y2**2) + m3 * (reach**2 + off**2)
-    turn = polar * qdd[0] + 2.0 * m3 * reach * qd[2] * qd[0] - m3 * off * qdd[2]
-    assert tau[0] == pytest.approx(turn, rel=1e-11)
-
 
 @pytest.mark.parametrize("general", [False, True])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_4_44_about_a_point_that_moves(general: bool, seed: int) -> None:
     """Link 2, moments about the elbow, a point of the link that is not fixed in frame 0 (theorem 4.15's subject)."""
     robot = arm("puma560", general)
@@ -178,7 +145,7 @@ def test_4_44_about_a_point_that_moves(general: bool, seed: int) -> None:
 
     J, rate = rne.jacobian(robot, q, "link3")[:3], rne.jacobian_rate(robot, q, qd, "link3")[:3]
     v_P, a_P = J @ qd, J @ qdd + rate @ qd
-    _, moment = loads(robot, q, qd, qdd, "link2", elbow(0.0))
+    moment = rne.free_body(robot, q, qd, qdd, "link2", elbow(0.0)).total[3:]
     linear = rne.momentum(robot, q, qd, links=["link2"]).linear
     assert relative_error(derivative(angular), moment - np.cross(v_P, linear), scale=10.0) < 1e-9
 
@@ -198,7 +165,7 @@ def test_4_44_about_a_point_that_moves(general: bool, seed: int) -> None:
 
 
 @pytest.mark.parametrize("general", [False, True])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_4_45_about_a_point_that_is_fixed(general: bool, seed: int) -> None:
     """Link 1, the shoulder, moments about the origin of frame 1, which stays where it is: H_O = I_O ω."""
     robot = arm("puma560", general)
@@ -214,7 +181,7 @@ def test_4_45_about_a_point_that_is_fixed(general: bool, seed: int) -> None:
 
     given = rne.momentum(robot, q, qd, shoulder, links=["link1"]).angular
     assert relative_error(given, angular(0.0), scale=0.1) < TOLERANCE
-    _, moment = loads(robot, q, qd, qdd, "link1", shoulder)
+    moment = rne.free_body(robot, q, qd, qdd, "link1", shoulder).total[3:]
     assert relative_error(moment, derivative(angular), scale=10.0) < 1e-9
     # its component along the axis, I_zz θ̈₁, is what the motor and the inner arm leave over
     assert moment[2] == pytest.approx(body.about_origin[2, 2] * qdd[0], rel=1e-9)

@@ -109,44 +109,7 @@ class Scara:
         return np.array([0.0, 0.0, qd[0]]), turn, turn
 
 
-@dataclass(frozen=True)
-class Cylindrical:
-    """A post that turns (θ), a carriage that climbs it (h), a horizontal arm that slides along x (l).
-
-    All frames are parallel to frame 1; the carriage's origin is at (a, 0, b + h) of frame 1, the arm's at
-    (a + l, e, b + h).
-    """
-
-    c: tuple[np.ndarray, ...]
-    base: float = 0.12
-    a: float = 0.04
-    b: float = 0.2
-    e: float = 0.15
-    name: str = "cylindrical"
-
-    def rotations(self, q):
-        return (Rz(q[0]),) * 3
-
-    def mass_centres(self, q):
-        R = Rz(q[0])
-        post = np.array([0.0, 0.0, self.base])
-        carriage, arm = [self.a, 0.0, self.b + q[1]], [self.a + q[2], self.e, self.b + q[1]]
-        return post + R @ self.c[0], post + R @ (carriage + self.c[1]), post + R @ (arm + self.c[2])
-
-    def velocities(self, q, qd):
-        (x1, y1, _), (x2, y2, _), (x3, y3, _) = self.c
-        w, climb, slide = qd[:3]
-        return (
-            np.array([-w * y1, w * x1, 0.0]),
-            np.array([-w * y2, w * (self.a + x2), climb]),
-            np.array([slide - w * (self.e + y3), w * (self.a + q[2] + x3), climb]),
-        )
-
-    def spins(self, q, qd):
-        return (np.array([0.0, 0.0, qd[0]]),) * 3
-
-
-KINDS = {"puma560": Puma, "scara": Scara, "cylindrical": Cylindrical}
+KINDS = {"puma560": Puma, "scara": Scara}
 
 
 def closed_form(robot: RobotModel):

@@ -15,6 +15,13 @@ from comparison.peers.pinocchio import PinocchioModel
 from rne_dynamics.model.robot import RobotModel
 
 
+def condition(M: np.ndarray) -> float:
+    """Condition number of M scaled to a unit diagonal (units of joints do not count); infinite where singular."""
+    d = np.diag(M)
+    smallest = np.linalg.eigvalsh(M / np.sqrt(np.outer(d, d)))[0] if (d > 0.0).all() else 0.0
+    return len(d) / smallest if smallest > 0.0 else np.inf
+
+
 class Oracle(PinocchioModel):
     """A Pinocchio model of the same file."""
 

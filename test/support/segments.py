@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import inverse_dynamics_derivatives
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
-from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.flexible.linearised import linearised
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.dice import random_configuration
@@ -62,11 +61,8 @@ class SegmentedArm:
 def segmented(arm: FlexibleArm, segments: int) -> SegmentedArm:
     """The arm with `segments` springs in each flexible link for each direction that has modes.
 
-    `arm`: the arm; its damping is ignored. `segments`: N, at least 1. Raises ArgumentError: fewer than one segment;
-    ModelError: a flexible link that is not a beam.
+    `arm`: the arm, whose flexible links are beams; its damping is ignored. `segments`: N, at least 1.
     """
-    if segments < 1:
-        raise ArgumentError(f"segments is {segments}; it must be at least 1")
     cuts = {link.link: _Cut(link, segments) for link in arm.flexible_links if link.modes}
     links: list[TreeLink] = []
     joints: list[TreeJoint] = []
@@ -92,8 +88,7 @@ def segmented(arm: FlexibleArm, segments: int) -> SegmentedArm:
 def settled(chain: SegmentedArm, q: ArrayLike, qd: ArrayLike | None = None) -> Array:
     """All coordinates in static balance, with the joints held or at constant velocity; shape (n,).
 
-    `q`, `qd`: the arm's own joints, shape (joints,); at rest if no velocity is given. Raises ModelError: no balance was
-    found.
+    `q`, `qd`: the arm's own joints, shape (joints,); at rest if no velocity is given.
     """
     free, at = chain.springs, chain.posture(q)
     rates, rest = _steady(chain, qd), np.zeros(chain.robot.n)
@@ -104,16 +99,13 @@ def settled(chain: SegmentedArm, q: ArrayLike, qd: ArrayLike | None = None) -> A
             return at
         slope = inverse_dynamics_derivatives(chain.robot, at, rates, rest).q[np.ix_(free, free)]
         at[free] -= np.linalg.solve(slope + np.diag(chain.stiffness[free]), springs + loads)
-    raise ModelError(
-        f"chain {chain.robot.name!r} has no balance at q = {np.asarray(q).tolist()}: its springs are too soft for "
-        "their load"
-    )
+    raise AssertionError(f"chain {chain.robot.name!r} has no balance at q = {np.asarray(q).tolist()}")
 
 
 def held_frequencies(chain: SegmentedArm, q: ArrayLike, qd: ArrayLike | None = None) -> Array:
     """Natural frequencies about the balance, joints held or at constant velocity, rad/s, ascending; (springs,).
 
-    Parameters and errors as for `settled`. Gyroscopic forces of turning joints are neglected: they couple a straight
+    Parameters as for `settled`. Gyroscopic forces of turning joints are neglected: they couple a straight
     chain's springs only if two of them turn about different axes perpendicular to the spin.
     """
     from scipy.linalg import eigh
@@ -134,8 +126,7 @@ class _Cut:
     """One flexible link and its segments: the link's own name for the first, then ``link/1`` to ``link/N``."""
 
     def __init__(self, link: ModalLink, segments: int) -> None:
-        if not isinstance(link.field, BeamField):
-            raise ModelError(f"flexible link {link.link!r} is not a beam; only beams can be cut into segments")
+        assert isinstance(link.field, BeamField)
         self.link, self.beam, self.segments = link, link.field.beam, segments
         h = self.beam.length / segments
         self.springs = h * (np.arange(segments) + 0.5)

@@ -362,8 +362,6 @@ def test_robots_that_cannot_be():
     for name in ("pantograph", "flexible_arm"):
         with pytest.raises(RneDynamicsError):
             rne.to_c(rne.load_model(name))
-    with pytest.raises(ArgumentError):
-        rne.to_c("panda")
     tree = load("planar2").tree
     fixed = replace(tree, joints=tuple(replace(joint, kind=JointKind.FIXED) for joint in tree.joints))
     with pytest.raises(ModelError, match="no joint that moves"):

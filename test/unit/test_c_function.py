@@ -248,11 +248,6 @@ def test_what_cannot_be_asked_is_refused(
         rne.c_function(robot(model), quantity, **given)
 
 
-def test_what_is_no_robot_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="robot is the str 'puma560', not a loaded model"):
-        rne.c_function("puma560", "inverse_dynamics")  # type: ignore[arg-type]
-
-
 @with_code
 def test_a_robot_without_machine_code_is_refused_with_the_reason() -> None:
     with pytest.raises(RneDynamicsError, match=r"no machine code of its forward_dynamics: .* moves no inertia"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,29 +30,14 @@ MASS = {
 }
 
 
-def load(name: str) -> FlexibleArm:
-    arm = rne.load_model(name)
-    assert isinstance(arm, FlexibleArm)
-    return arm
-
-
 def test_all_that_ship_are_tested_here() -> None:
     flexible = {name for name in shipped_models() if isinstance(rne.load_model(name), FlexibleArm)}
     assert set(COUNTS) == set(MASS) == flexible
 
 
-@pytest.mark.parametrize("twists", [1, 2, 3])
-def test_round_tubes_with_any_number_of_modes_in_torsion(twists: int, tmp_path: Path) -> None:
-    text = share_file("urdf/flexible_arm6.yaml").read_text(encoding="utf-8")
-    more = text.replace("torsion: 1", f"torsion: {twists}").replace("damping: [0.01, 0.01, 0.002]", "damping: 0.01")
-    urdf = share_file("urdf/flexible_arm6.urdf")
-    (tmp_path / "arm.yaml").write_text(more.replace("urdf: flexible_arm6.urdf", f"urdf: {urdf}"), encoding="utf-8")
-    assert rne.load_model(tmp_path / "arm.yaml").modes == 2 * (2 + twists)
-
-
 @pytest.mark.parametrize("name", COUNTS)
 def test_counts_and_masses(name: str) -> None:
-    arm = load(name)
+    arm = rne.load_model(name)
     joints, links = COUNTS[name]
     assert arm.name == name
     assert arm.n == joints
@@ -71,7 +55,7 @@ def test_counts_and_masses(name: str) -> None:
 @pytest.mark.parametrize("name", COUNTS)
 def test_what_is_left_of_a_link_without_its_beam_is_the_hub(name: str) -> None:
     """Nothing but a body about the joint: the URDF's inertia is that of hub and beam to all digits."""
-    arm = load(name)
+    arm = rne.load_model(name)
     for part in arm.flexible_links:
         whole = arm.robot.tree.link(part.link).inertia
         assert whole is not None
@@ -87,7 +71,7 @@ def test_what_is_left_of_a_link_without_its_beam_is_the_hub(name: str) -> None:
 
 def test_published_frequencies() -> None:
     """Link 2 clamped at its hub; link 1 clamped, carrying all the rest with link 2 square to it (two decimals)."""
-    arm = load("flexible_arm")
+    arm = rne.load_model("flexible_arm")
     for link, posture, expected in (("link2", None, (2.18, 15.91)), ("link1", (0.0, 0.5 * math.pi), (0.48, 1.80))):
         found = clamped_frequencies(arm.flexible_link(link), loads(arm.robot, link, posture=posture)) / (2.0 * math.pi)
         np.testing.assert_allclose(found, expected, rtol=0, atol=0.005)
@@ -97,7 +81,7 @@ def test_published_frequencies() -> None:
 def test_urdfs_have_nothing_to_fix_and_pictures_of_every_moving_link(name: str) -> None:
     file = share_file(f"urdf/{name}.urdf")
     assert lint(file).findings == ()
-    arm = load(name)
+    arm = rne.load_model(name)
     text = file.read_text()
     for joint in arm.robot.tree.joints:
         body = text[text.index(f'<link name="{joint.child}"') :]
@@ -108,7 +92,7 @@ def test_urdfs_have_nothing_to_fix_and_pictures_of_every_moving_link(name: str) 
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_efforts_hold_the_arm_anywhere_within_its_limits(name: str) -> None:
-    robot = load(name).robot
+    robot = rne.load_model(name).robot
     assert np.isfinite([robot.lower, robot.upper, robot.velocity_limit]).all()
     q = np.random.default_rng(1).uniform(robot.lower, robot.upper, (500, robot.n))
     assert (np.abs(rne.gravity_torque(robot, q)).max(axis=0) < 0.8 * robot.effort_limit).all()

@@ -149,33 +149,13 @@ def test_links_without_published_figures_are_the_solids_drawn(name: str) -> None
 
 
 @pytest.mark.parametrize("name", ROBOTS)
-def test_every_inertia_is_one_of_a_real_body(name: str) -> None:
+def test_every_moving_link_has_a_picture_of_plain_solids(name: str) -> None:
+    """Inertias and limits are those of `test_lint.py`, which finds nothing to fix in these files."""
+    moved = {joint.find("child").attrib["link"] for joint in elements(name, "joint") if joint.attrib["type"] != "fixed"}
     for link in elements(name, "link"):
-        if link.find("inertial") is None:
-            continue
-        principal = np.linalg.eigvalsh(tensor(link))
-        label = f"{name} {link.attrib['name']}: {principal}"
-        assert principal[0] > 0.0, label
-        assert principal[0] + principal[1] >= principal[2], label
-
-
-@pytest.mark.parametrize("name", ROBOTS)
-def test_every_moving_joint_has_limits_and_every_moving_link_a_picture_and_inertia(name: str) -> None:
-    links = {link.attrib["name"]: link for link in elements(name, "link")}
-    for joint in elements(name, "joint"):
-        if joint.attrib["type"] == "fixed":
-            continue
-        limit = joint.find("limit")
-        assert limit is not None
-        assert float(limit.attrib["lower"]) < float(limit.attrib["upper"])
-        assert float(limit.attrib["effort"]) > 0.0
-        assert float(limit.attrib["velocity"]) > 0.0
-        child = joint.find("child")
-        assert child is not None
-        link = links[child.attrib["link"]]
-        assert link.find("inertial") is not None
-        assert link.find("visual") is not None
-        assert {shape.tag for shape in link.findall("visual/geometry/*")} <= {"box", "cylinder", "sphere"}
+        shapes = {shape.tag for shape in link.findall("visual/geometry/*")}
+        assert shapes or link.attrib["name"] not in moved
+        assert shapes <= {"box", "cylinder", "sphere"}
 
 
 @pytest.mark.parametrize("name", [name for name in ROBOTS if name != "shuttle_arm"])

@@ -116,7 +116,7 @@ def test_robots_without_parameters_to_identify_and_weak_ones_are_refused():
         excite(with_own_code("panda").with_effort_limit(np.full(7, 0.5)), budget=1e-6)
 
 
-@pytest.mark.parametrize(("name", "scale"), [("panda", 0.3), ("panda", 0.8), (UR5, 0.8)])
+@pytest.mark.parametrize(("name", "scale"), [("panda", 0.3), (UR5, 0.8)])
 def test_the_controller_accepts_the_motion(name, scale):
     path, robot = motion(name, scale).trajectory, with_own_code(name)
     given = settings(robot)

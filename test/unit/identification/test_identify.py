@@ -3,58 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
 from scipy.signal import butter, sosfiltfilt
 from support.robots import robot as named
+from support.secret_arms import PERIOD, SecretArm, fourier, secret
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.friction import OWN, own_columns
+from rne_dynamics.dynamics.friction import OWN
 from rne_dynamics.errors import RecordingError
 from rne_dynamics.identification.consistent_fit import Prior, consistent_fit, corrected, parameters_of, pseudo_inertia
 from rne_dynamics.identification.identify import identify
 from rne_dynamics.identification.models import identified_robot
-from rne_dynamics.identification.motion import Motion, motion_of, residual, rms
+from rne_dynamics.identification.motion import motion_of, residual, rms
 from rne_dynamics.identification.triangles import Layout, base_parameters, structure, triangles_of
 from rne_dynamics.recording.recording import Recording
 
-PERIOD, SECONDS = 0.004, 20.0
-
-
-def exciting(n: int, seed: int) -> tuple[np.ndarray, ...]:
-    """Fourier series of all joints, and their exact rates; shape (rows, n)."""
-    rng = np.random.default_rng(seed)
-    t = np.arange(0.0, SECONDS, PERIOD)[:, None, None]
-    rate = 2.0 * np.pi * 0.2 * np.arange(1, 6)
-    a, b = rng.normal(size=(2, n, 5)) * 0.4 / np.arange(1, 6)
-    s, c = np.sin(rate * t), np.cos(rate * t)
-    return (
-        (a * s + b * c).sum(axis=2), (rate * (a * c - b * s)).sum(axis=2), (-(rate**2) * (a * s + b * c)).sum(axis=2)
-    )  # fmt: skip
-
-
-@cache
-def arm_and_motion(name: str, seed: int = 0):
-    """A robot with other masses than its file says, and a motion with the efforts of these, friction included."""
-    robot = named(name)
-    rng = np.random.default_rng(seed + 1)
-    P, _ = corrected(rne.inertial_parameters(robot), robot.body_names)
-    L = np.linalg.cholesky(P)
-    changes = rng.uniform(-0.15, 0.15, P.shape)
-    true = L @ (np.eye(4) + changes + changes.swapaxes(1, 2)) @ L.swapaxes(1, 2)
-    parameters = parameters_of(true)
-    q, qd, qdd = exciting(robot.n, seed)
-    motion = Motion("simulated", PERIOD, q, qd, qdd, np.zeros_like(q), 1.2)
-    own = rng.uniform(0.5, 2.0, (robot.n, 3))  # offset, viscous, Coulomb
-    return robot, motion._replace(effort=efforts(robot, motion, parameters, own)), parameters, own
-
-
-def efforts(robot, motion, parameters, own):
-    """With friction that grows over 0.05 rad/s."""
-    columns = own_columns(motion.qd, motion.qdd, 0.05, 0.0)[..., 1:4]
-    return rne.regressor(robot, motion.q, motion.qd, motion.qdd) @ parameters + (columns * own).sum(axis=-1)
+SECONDS = 20.0
+T = np.arange(0.0, SECONDS, PERIOD)
 
 
 @pytest.mark.parametrize(("name", "links", "rotors"), [
@@ -67,12 +34,11 @@ def test_number_of_base_parameters(name, links, rotors):
 
 
 def test_base_parameters_are_found_without_noise():
-    robot, motion, parameters, _ = arm_and_motion("puma560")
-    base, W = structure(robot), rne.regressor(robot, motion.q, motion.qd, motion.qdd)
-    rigid = (W @ parameters).ravel()
+    arm = secret(named("puma560"), 0)
+    base, W = structure(arm.robot), rne.regressor(arm.robot, *fourier(6, 0, SECONDS))
     links = slice(W.shape[2])
-    x = np.linalg.lstsq(W.reshape(-1, W.shape[2])[:, base.kept], rigid, rcond=None)[0]
-    expected = base.combinations[:, links] @ parameters
+    x = np.linalg.lstsq(W.reshape(-1, W.shape[2])[:, base.kept], (W @ arm.parameters).ravel(), rcond=None)[0]
+    expected = base.combinations[:, links] @ arm.parameters
     assert np.abs(x - expected).max() < 1e-8 * np.abs(expected).max()
 
 
@@ -117,23 +83,20 @@ def test_the_fit_is_where_its_cost_is_least():
     assert (x[positive] > 0.0).all()
 
 
-@pytest.mark.parametrize("name", ["puma560", "ur5_robot.urdf"])
-def test_efforts_of_another_motion_are_predicted(name):
-    robot, motion, parameters, own = arm_and_motion(name)
-    layout = Layout(robot, rotors=False)
-    found = identify(triangles_of(layout, motion), trust=1.0)
-    other = arm_and_motion(name, 5)[1]
-    rest = motion._replace(q=other.q, qd=other.qd, qdd=other.qdd)
-    left = residual(identified_robot(found), rest._replace(effort=efforts(robot, rest, parameters, own)))
+def test_without_noise_efforts_of_another_motion_are_predicted_to_a_part_in_500():
+    arm = secret(named("ur5_robot.urdf"), 0, 0.3)
+    arm = arm._replace(rotors=np.zeros(6))
+    layout = Layout(arm.robot, rotors=False)
+    found = identify(triangles_of(layout, arm.motion(0, noise=0.0)), trust=1.0)
+    left = residual(identified_robot(found), arm.motion(5, noise=0.0))
     assert rms(left.error).max() < 2e-3 * rms(left.measured).max()
     assert all(0.02 <= form.threshold <= 0.1 for form in found.forms)  # without noise neighbours fit as well
     assert (np.linalg.eigvalsh(pseudo_inertia(found.parameters[: layout.links]))[:, 0] > 0.0).all()
 
 
 def test_rates_are_those_of_the_positions():
-    q, qd, qdd = exciting(2, 1)
-    t = np.arange(0.0, SECONDS, PERIOD)
-    uneven = t + 1e-4 * np.random.default_rng(0).uniform(-1.0, 1.0, t.size)
+    q, qd, qdd = fourier(2, 1, SECONDS)
+    uneven = T + 1e-4 * np.random.default_rng(0).uniform(-1.0, 1.0, T.size)
     motion = motion_of(Recording("run", ("a", "b"), uneven, q, effort=q))
     assert 1.0 <= motion.band <= 4.0
     inside = slice(100, -100)
@@ -142,16 +105,15 @@ def test_rates_are_those_of_the_positions():
 
 
 def test_noise_of_encoders_does_not_widen_the_band():
-    q, *_ = exciting(2, 1)
-    t = np.arange(0.0, SECONDS, PERIOD)
+    q, *_ = fourier(2, 1, SECONDS)
     noise = 1e-4 * np.random.default_rng(0).normal(size=q.shape)
-    bands = [motion_of(Recording("run", ("a", "b"), t, x, effort=q)).band for x in (q, q + noise)]
+    bands = [motion_of(Recording("run", ("a", "b"), T, x, effort=q)).band for x in (q, q + noise)]
     assert bands[1] < 2.0 * bands[0]
 
 
 def test_logs_cut_out_of_a_motion_have_its_band():
     """They begin and end in motion; and the noise is less at high frequencies, since drivers filter."""
-    q, *_ = exciting(2, 1)
+    q, *_ = fourier(2, 1, SECONDS)
     noise = sosfiltfilt(butter(4, 0.4, output="sos"), np.random.default_rng(0).normal(size=q.shape), axis=0)
     part = slice(1200, 3800)
     log = Recording("run", ("a", "b"), PERIOD * np.arange(2600.0), (q + 2e-5 * noise)[part], effort=q[part])
@@ -159,11 +121,10 @@ def test_logs_cut_out_of_a_motion_have_its_band():
 
 
 def test_friction_that_the_model_lacks_is_known_from_data():
-    robot, motion, _, own = arm_and_motion("ur5_robot.urdf")
-    effort = rne.inverse_dynamics(robot, motion.q, motion.qd, motion.qdd)
-    effort = effort + 10.0 * own_columns(motion.qd, motion.qdd, 0.05, 0.0)[..., 3] * own[:, 2]
-    effort += 0.01 * rms(effort) * np.random.default_rng(0).normal(size=effort.shape)
-    found = identify(triangles_of(Layout(robot, rotors=False), motion._replace(effort=effort)))
+    robot = named("ur5_robot.urdf")
+    coulomb = np.outer(np.random.default_rng(0).uniform(5.0, 20.0, 6), [0.0, 1.0, 0.0])
+    arm = SecretArm(robot, rne.inertial_parameters(robot), coulomb, np.zeros(6))
+    found = identify(triangles_of(Layout(robot, rotors=False), arm.motion(0)))
     assert found.from_data[found.layout.links :].reshape(-1, len(OWN))[:, OWN.index("coulomb")].all()
 
 

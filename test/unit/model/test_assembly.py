@@ -8,7 +8,7 @@ from support.errors import relative_error
 
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.errors import ModelError
-from rne_dynamics.model.assembly import assemble, with_lock, with_payload
+from rne_dynamics.model.assembly import assemble, with_payload
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.tree import JointKind, KinematicTree, Payload, TreeJoint, TreeLink
 
@@ -37,16 +37,6 @@ def test_the_model_is_frozen():
     for array in (robot.parameters, robot.topology, robot.lower, robot.gravity, robot.neutral):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
-
-
-def test_payload_and_lock_give_new_models_and_leave_the_old_one():
-    robot = assemble(one_joint(JointKind.REVOLUTE))
-    before = robot.parameters.copy()
-    loaded = with_payload(robot, Payload("tip", 2.0))
-    locked = with_lock(robot, {"j": 0.3})
-    assert loaded.mass == pytest.approx(robot.mass + 2.0)
-    assert locked.n == 0
-    assert np.array_equal(robot.parameters, before)
 
 
 def test_gravity_and_base_are_kept_by_derived_models():

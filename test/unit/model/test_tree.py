@@ -7,7 +7,7 @@ import pytest
 
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Limits, Mimic, Payload, TreeJoint, TreeLink
+from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Limits, Mimic, TreeJoint, TreeLink
 
 LINKS = tuple(TreeLink(name, Inertia(1.0, np.zeros(3), np.eye(3))) for name in "abcd")
 
@@ -98,13 +98,3 @@ def test_locks_that_make_no_sense_are_refused(lock, said):
     joints = (CHAIN[0], joint("j2", "b", "c", mimic=Mimic("j1")), CHAIN[2])
     with pytest.raises(ModelError, match=said):
         tree(*joints).with_locked(lock)
-
-
-def test_a_payload_joins_its_link():
-    loaded = tree(*CHAIN).with_payload(Payload("d", 3.0, (0.4, 0.0, 0.0)))
-    inertia = loaded.links[3].inertia
-    assert inertia is not None
-    assert inertia.mass == 4.0
-    assert np.allclose(inertia.com, [0.3, 0.0, 0.0])
-    with pytest.raises(ModelError, match="no link named 'hand'"):
-        tree(*CHAIN).with_payload(Payload("hand", 1.0))

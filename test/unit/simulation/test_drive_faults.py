@@ -7,7 +7,6 @@ import pytest
 from faults.drive_faults import FaultySimulator, Hand, felt_inertia
 
 import rne_dynamics as rne
-from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.assembly import with_payload
 from rne_dynamics.model.tree import Payload
 from rne_dynamics.simulation.plant.plant import ArmPlant
@@ -89,18 +88,6 @@ def test_a_soft_stop_holds_the_arm_at_the_deflection_of_its_stiffness():
     assert abs(state.qd[1]) < 1e-3
     expected = (weight(state.q)[1] - effort[1]) / 5000.0
     assert ROBOT.lower[1] - state.q[1] == pytest.approx(expected, rel=0.02)
-
-
-@pytest.mark.parametrize("bad", [[1.0], [-1.0] + [0.0] * 5, [np.nan] + [0.0] * 5])
-def test_an_invalid_stiffness_is_refused(bad):
-    with pytest.raises(SimulationError, match="stop_stiffness"):
-        arm(stop_stiffness=bad)
-
-
-def test_a_mechanism_is_refused():
-    machine = rne.load_model("four_bar")
-    with pytest.raises(SimulationError, match="need an open arm"):
-        FaultySimulator(ArmPlant(machine), machine.neutral)
 
 
 def test_a_load_is_picked_up_in_the_present_state():

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.flexible_arms import two_link_arm
+from support.stepped import stepped
 
 import rne_dynamics as rne
 from rne_dynamics.control.gains import Gains
@@ -52,8 +53,7 @@ def test_a_joint_sticks_while_links_ring_and_breaks_loose_beyond_its_friction(me
     np.testing.assert_array_equal(state.q, Q)
     np.testing.assert_array_equal(state.qd, 0.0)
     assert np.ptp(swing) > 5e-4
-    for _ in range(3):
-        state = step(plant, state, np.array([3.0, 0.0]) * coulomb, 1e-3, method=method)
+    state = stepped(plant, state, np.array([3.0, 0.0]) * coulomb, 3, method=method)
     assert state.q[0] > Q[0]
 
 
@@ -78,9 +78,7 @@ def test_the_order_is_kept_through_joints_that_turn_round_and_stops():
     start = checked_state(arm, Q, [0.6, 0.8])
 
     def end(steps: int) -> np.ndarray:
-        state = start
-        for _ in range(steps):
-            state = step(ArmPlant(arm), state, np.array([-0.3, 0.1]), 0.4 / steps)
+        state = stepped(ArmPlant(arm), start, np.array([-0.3, 0.1]), steps, 0.4 / steps)
         return np.concatenate([state.q, state.delta])
 
     exact = end(1600)

@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from support.flexible_arms import random_state, two_link_arm
+from support.stepped import stepped
 
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.flexible.energy import flexible_kinetic_energy, flexible_potential_energy
@@ -39,12 +40,6 @@ def energy(arm: FlexibleArm, state: State) -> float:
     return float(kinetic + flexible_potential_energy(arm, state.q, state.delta))
 
 
-def after(plant: ArmPlant, state: State, effort, seconds: float, steps: int, **options) -> State:
-    for _ in range(steps):
-        state = step(plant, state, effort, seconds / steps, **options)
-    return state
-
-
 def test_free_motion_keeps_its_energy_over_twenty_seconds(arm):
     """Relative to the largest kinetic energy; one step a millisecond; the joints turn round several times."""
     there = moving(arm)
@@ -59,13 +54,13 @@ def test_free_motion_keeps_its_energy_over_twenty_seconds(arm):
 def test_gauss_is_of_fourth_order_and_agrees_with_the_adaptive_integrators(arm):
     plant, start, effort = ArmPlant(arm), moving(arm, 0.005), np.array([0.05, -0.02])
     exact = stacked(integrate(plant, start, effort, [0.2], rtol=1e-12, atol=1e-13)[0])
-    errors = [np.abs(stacked(after(plant, start, effort, 0.2, n)) - exact).max() for n in (40, 80, 160, 320)]
+    errors = [np.abs(stacked(stepped(plant, start, effort, n, 0.2 / n)) - exact).max() for n in (40, 80, 160, 320)]
     for coarse, fine in pairwise(errors):
         assert fine < coarse / 12.0
     assert errors[-1] < 1e-4
     other = stacked(integrate(plant, start, effort, [0.2], rtol=1e-8, atol=1e-10, solver="Radau")[0])
     np.testing.assert_allclose(other, exact, atol=1e-5)
-    rk4 = stacked(after(plant, start, effort, 0.2, 4000, method="rk4"))
+    rk4 = stacked(stepped(plant, start, effort, 4000, 0.2 / 4000, method="rk4"))
     np.testing.assert_allclose(rk4, exact, atol=1e-7)
 
 
@@ -94,8 +89,8 @@ def test_ever_stiffer_links_follow_the_rigid_arm_at_steps_that_are_long_for_them
         q, qd, effort = np.array([0.3, 0.8]), np.array([2.0, -3.0]), np.array([0.5, -0.2])
         plant = ArmPlant(arm)
         fastest = linearised(arm, q).frequencies[-1]
-        bent = after(plant, checked_state(arm, q, qd), effort, 1.0, 1000)
-        stiff = after(ArmPlant(arm.robot), State(0.0, q, qd), effort, 1.0, 1000)
+        bent = stepped(plant, checked_state(arm, q, qd), effort, 1000)
+        stiff = stepped(ArmPlant(arm.robot), State(0.0, q, qd), effort, 1000)
         gaps.append(np.abs(bent.q - stiff.q).max())
         assert np.isfinite(stacked(bent)).all()
     assert fastest * 1e-3 > 30.0
@@ -108,7 +103,7 @@ def test_too_stiff_for_runge_kutta_is_stepped_by_gauss():
     plant, start = ArmPlant(arm), moving(arm, 1e-6)
     effort = np.zeros(2)
     np.testing.assert_array_equal(
-        stacked(after(plant, start, effort, 0.01, 10, method="rk4")), stacked(after(plant, start, effort, 0.01, 10))
+        stacked(stepped(plant, start, effort, 10, method="rk4")), stacked(stepped(plant, start, effort, 10))
     )
 
 

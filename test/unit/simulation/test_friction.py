@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from analytic.systems import PlanarTwoLink
 from support.arms import MASS, chain, gripper, slider
+from support.stepped import moved
 
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque, inverse_dynamics
@@ -20,24 +21,6 @@ from rne_dynamics.simulation.stepping.stepping import step
 BOTH = pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
 
 
-def run(plant, q, qd, effort, seconds, dt, method="rk4"):
-    state = State(0.0, np.array(q, float), np.array(qd, float))
-    for _ in range(round(seconds / dt)):
-        state = step(plant, state, effort, dt, method=method)
-    return state
-
-
-@pytest.mark.parametrize("dt", [1e-3, 0.03, 0.1])
-def test_a_cart_slides_to_a_halt_at_the_exact_position_and_stays(dt):
-    Fc, v0 = 3.0, 2.0
-    plant = ArmPlant(slider(Friction(0.0, Fc, Fc)))
-    state = run(plant, [0.0], [v0], [0.0], 3.0, dt)
-    assert state.qd[0] == 0.0
-    assert state.q[0] == pytest.approx(MASS * v0**2 / (2.0 * Fc), rel=1e-9)
-    later = run(plant, state.q, state.qd, [0.0], 1.0, dt)
-    assert later.q[0] == state.q[0]
-
-
 def test_sliding_with_coulomb_and_viscous_friction_follows_its_closed_form():
     Fc, D, v0, t = 3.0, 1.5, 2.0, 0.5
     plant = ArmPlant(slider(Friction(D, Fc, Fc)))
@@ -46,36 +29,12 @@ def test_sliding_with_coulomb_and_viscous_friction_follows_its_closed_form():
     x = (v0 + Fc / D) * (1.0 - math.exp(-rate * t)) / rate - Fc / D * t
     errors = []
     for dt in (0.1, 0.05, 0.025):
-        state = run(plant, [0.0], [v0], [0.0], t, dt)
+        state = moved(plant, [0.0], [v0], [0.0], t, dt)
         errors.append(abs(state.qd[0] - v) + abs(state.q[0] - x))
     for coarse, fine in pairwise(errors):
         assert fine == pytest.approx(coarse / 16.0, rel=0.1)
     halt = MASS / D * math.log(1.0 + D * v0 / Fc)
-    assert run(plant, [0.0], [v0], [0.0], 0.1 * math.ceil(halt / 0.1), 0.1).qd[0] == 0.0
-
-
-def test_a_cart_that_turns_round_follows_its_closed_form():
-    Fc, F, v0 = 3.0, -10.0, 2.0
-    plant = ArmPlant(slider(Friction(0.0, Fc, Fc)))
-    halt = v0 * MASS / (Fc - F)
-    x_halt = 0.5 * v0 * halt
-    back = 1.0 - halt
-    a = (F + Fc) / MASS
-    state = run(plant, [0.0], [v0], [F], 1.0, 0.05)
-    assert state.qd[0] == pytest.approx(a * back, rel=1e-8)
-    assert state.q[0] == pytest.approx(x_halt + 0.5 * a * back**2, rel=1e-8)
-
-
-@BOTH
-@pytest.mark.parametrize(("forward", "backward"), [(3.0, 3.0), (1.0, 4.0), (2.0, 0.0)])
-def test_the_threshold_of_motion_is_the_coulomb_torque_of_its_direction(forward, backward, method):
-    plant = ArmPlant(slider(Friction(0.0, forward, backward)))
-    for sign, Fc in ((1.0, forward), (-1.0, backward)):
-        held = run(plant, [0.2], [0.0], [sign * Fc * (1.0 - 1e-9)], 0.5, 1e-2, method)
-        assert held.q[0] == 0.2
-        assert held.qd[0] == 0.0
-        slipping = run(plant, [0.2], [0.0], [sign * (Fc + 0.5)], 0.5, 1e-2, method)
-        assert slipping.qd[0] == pytest.approx(sign * 0.5 / MASS * 0.5, rel=1e-9)
+    assert moved(plant, [0.0], [v0], [0.0], 0.1 * math.ceil(halt / 0.1), 0.1).qd[0] == 0.0
 
 
 @BOTH
@@ -85,7 +44,7 @@ def test_an_arm_held_by_friction_does_not_creep(method):
     q = np.array([0.3, -1.4, 1.5, 0.2, 0.4, 0.1])
     limit = plant.joints[:, 1]
     effort = gravity_torque(robot, q) + 0.95 * limit * np.array([1, -1, 1, -1, 1, -1])
-    state = run(plant, q, np.zeros(6), effort, 2.0, 1e-3, method)
+    state = moved(plant, q, np.zeros(6), effort, 2.0, 1e-3, method)
     np.testing.assert_array_equal(state.q, q)
     np.testing.assert_array_equal(state.qd, 0.0)
 
@@ -122,7 +81,7 @@ def test_friction_of_a_mimicking_joint_acts_on_the_joint_that_it_follows():
 def test_viscous_friction_however_stiff_does_not_blow_up(stiffness):
     D = stiffness * MASS / 1e-3
     plant = ArmPlant(slider(Friction(viscous=D)))
-    state = run(plant, [0.0], [5.0], [D * 0.1], 0.05, 1e-3)
+    state = moved(plant, [0.0], [5.0], [D * 0.1], 0.05, 1e-3)
     assert state.qd[0] == pytest.approx(0.1, rel=1e-6)
     assert 0.0 < state.q[0] < 0.05
 
@@ -131,8 +90,8 @@ def test_both_methods_agree_on_a_falling_arm_with_friction():
     robot = chain(3, Friction(0.1, 0.5, 0.5))
     plant = ArmPlant(robot)
     start = np.array([0.3, -0.4, 0.8]), np.zeros(3), np.zeros(3)
-    exact = run(plant, *start, 0.6, 1e-3)
-    rough = [run(plant, *start, 0.6, dt, "semi_implicit") for dt in (2e-3, 1e-3)]
+    exact = moved(plant, *start, 0.6, 1e-3)
+    rough = [moved(plant, *start, 0.6, dt, "semi_implicit") for dt in (2e-3, 1e-3)]
     errors = [np.abs(state.q - exact.q).max() for state in rough]
     assert errors[1] < 2e-3
     assert errors[1] == pytest.approx(0.5 * errors[0], rel=0.2)

@@ -8,25 +8,21 @@ import numpy as np
 import pytest
 from support.arms import chain, gripper
 
-from rne_dynamics.compiling.plain import call
 from rne_dynamics.compiling.processor import processor
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.trajectory import Quintic
-from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
-from rne_dynamics.dynamics.declared.arguments import Arm
-from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.model.tree import Friction, Limits
-from rne_dynamics.simulation.plant.arrays import LOCK, NO_CODE
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.closed_loop import WIDTH
-from rne_dynamics.simulation.rollouts.many import Outcome, own_code_of, packed_loop
+from rne_dynamics.simulation.rollouts.many import Outcome
 from rne_dynamics.simulation.rollouts.rollout import Rollout
-from rne_dynamics.simulation.stepping.motion import viscous_rate
 
 pytestmark = pytest.mark.skipif(processor() is None, reason="no machine code here")
 
 LIMITS = Limits(-0.3, 0.3, 3.0, 12.0)
+#: With Stribeck's peak.
+RUBBING = Friction(0.5, 0.4, 0.3, 0.2, 0.1)
 #: A block, and one with fewer samples.
 S = WIDTH + 3
 
@@ -41,32 +37,11 @@ def assert_close(one, other, name):
     np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * max(np.abs(other).max(), 1e-2), err_msg=name)
 
 
-@pytest.mark.parametrize("robot", [chain(4, Friction(0.1, 0.2, 0.3), rotor=0.01), gripper()], ids=["chain", "mimic"])
-def test_locked_joints_do_not_move_and_their_torques_hold_them(robot):
-    robot = robot.with_own_code()
-    n, rng = robot.n, np.random.default_rng(0)
-    packed = packed_loop(ArmPlant(robot), ComputedTorque(robot, Gains.critically_damped(n, 25.0), None))
-    code, columns = own_code_of(robot, robot, *packed, rows=False)
-    for locked in (np.zeros(n, bool), np.arange(n) % 2 == 0, np.ones(n, bool)):
-        q, qd, tau = rng.uniform(-1.0, 1.0, (3, n))
-        found = np.empty(n)
-        assert call(code.forward, (q, qd, tau, np.where(locked, LOCK, 0.0), columns.arm, found)) == 0
-        M, left = mass_matrix(robot, q), tau - inverse_dynamics(robot, q, qd, np.zeros(n))
-        free = ~locked
-        wanted = np.zeros(n)
-        wanted[free] = np.linalg.solve(M[np.ix_(free, free)], left[free])
-        assert_close(np.where(locked, 0.0, found), wanted, "accelerations")
-        assert_close(np.where(locked, -LOCK * found, 0.0), np.where(locked, M @ wanted - left, 0.0), "torques")
-    arm, viscous = Arm(robot.topology, robot.parameters, robot.base_at_rest, np.zeros((0, 6))), rng.uniform(size=n)
-    for arm_code in (code.one, NO_CODE):
-        assert_close(viscous_rate(arm, arm_code, viscous, q), viscous @ np.diag(np.linalg.inv(M)), "decay rate")
-
-
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
 @pytest.mark.parametrize(
     ("robot", "end"),
     [
-        (chain(3, Friction(0.5, 0.4, 0.3), LIMITS), 0.5),  # sticks, saturates, runs into stops
+        (chain(3, RUBBING, LIMITS), 0.5),  # sticks, saturates, runs into stops
         (chain(3, Friction(0.5, 6.0, 6.0)), 0.05),  # sticks most of the time
         (chain(2, Friction(500.0, 0.1, 0.1)), 0.2),  # too stiff for Runge–Kutta's method
         (chain(2, Friction(0.0, 0.0, 0.0), Limits(0.0, 0.3, 3.0, 50.0)), -0.2),  # leans on stops
@@ -81,7 +56,7 @@ def test_own_code_moves_as_the_general_kernels(robot, end, method):
 
 
 def test_samples_do_not_depend_on_those_stepped_with_them():
-    robot = chain(3, Friction(0.5, 0.4, 0.3), LIMITS).with_own_code()
+    robot = chain(3, RUBBING, LIMITS).with_own_code()
     rollout = rollout_of(robot)
     rng = np.random.default_rng(1)
     q, qd = rng.uniform(-0.2, 0.2, (S, 3)), np.zeros((S, 3))

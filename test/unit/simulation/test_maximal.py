@@ -6,40 +6,33 @@ import numpy as np
 import pytest
 from support.arms import floating_arm, gripper
 from support.robots import robot
+from support.stepped import stepped
 
 import rne_dynamics as rne
 from rne_dynamics.dynamics.free_bodies.state import body_states, consistent, constraint_errors
 from rne_dynamics.errors import ArgumentError, SimulationError
-from rne_dynamics.simulation.plant.arrays import configuration_rate, normalize_quaternions
+from rne_dynamics.simulation.plant.coordinates import State
+from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.free_motion import simulate_maximal
 
 
 def reduced_motion(model: rne.RobotModel, q, qd, seconds: float, dt: float, effort=0.0, wrenches=None):
     """The same Runge–Kutta steps on the ordinary equations in joint coordinates."""
-    q, qd = np.array(q, dtype=float), np.array(qd, dtype=float)
-    tau = np.broadcast_to(np.asarray(effort, dtype=float), model.n).copy()
-    for _ in range(round(seconds / dt)):
-        sum_q, sum_qd, stage_q, stage_qd = 0.0, 0.0, q, qd
-        for ahead, weight in ((0.5, 1.0), (0.5, 2.0), (1.0, 2.0), (0.0, 1.0)):
-            rate = np.empty(model.nq)
-            configuration_rate(model.topology, stage_q, stage_qd, rate)
-            qdd = rne.forward_dynamics(model, stage_q, stage_qd, tau, wrenches=wrenches)
-            sum_q, sum_qd = sum_q + weight * rate, sum_qd + weight * qdd
-            stage_q, stage_qd = q + ahead * dt * rate, qd + ahead * dt * qdd
-        q, qd = q + dt / 6.0 * sum_q, qd + dt / 6.0 * sum_qd
-        normalize_quaternions(model.topology, q)
-    return q, qd
+    plant = ArmPlant(model, friction=False, stops=False, limit_effort=False)
+    start = State(0.0, np.array(q, float), np.array(qd, float))
+    efforts = np.broadcast_to(effort, model.n)
+    end = stepped(plant, start, efforts, round(seconds / dt), dt, method="rk4", wrenches=wrenches)
+    return end.q, end.qd
 
 
 @pytest.mark.parametrize(
     ("model", "q", "qd", "seconds"),
     [
-        (robot("planar2"), [0.5, 1.0], [0.0, 0.0], 0.48),
         (robot("scara"), [0.3, -0.7, -0.1, 0.2], [1.0, -0.5, 0.1, 2.0], 0.48),
         (robot("puma560"), [0.1, 0.5, -0.8, 0.3, 0.2, 0.1], [0.5, 0.2, -0.3, 0.1, 0.4, -0.2], 0.48),
         (floating_arm(), floating_arm().neutral, [0.2, 0.1, -0.1, 0.5, 0.3, -0.4, 1.0, -1.2], 0.48),
     ],
-    ids=["planar2", "scara", "puma560", "floating_arm"],
+    ids=["scara", "puma560", "floating_arm"],
 )
 def test_the_motion_is_that_of_the_ordinary_equations(model, q, qd, seconds):
     dt = 1.6e-3
@@ -82,7 +75,7 @@ def test_drift_grows_alone_is_bounded_by_baumgarte_and_ends_with_projection():
 def test_the_order_of_the_integrator_survives_projection():
     model = robot("planar2")
     start = body_states(model, [0.5, 1.0], [1.0, 0.0])
-    exact, _ = reduced_motion(model, [0.5, 1.0], [1.0, 0.0], 0.8, 2e-4)
+    exact, _ = reduced_motion(model, [0.5, 1.0], [1.0, 0.0], 0.8, 1e-3)
     errors = [np.abs(simulate_maximal(model, start, 0.8, 0.8 / k).q[-1] - exact).max() for k in (40, 80, 160)]
     assert errors[1] < errors[0] / 12.0
     assert errors[2] < errors[1] / 12.0

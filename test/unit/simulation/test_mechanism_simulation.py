@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from support.mechanisms import changed, four_bar, gap
+from support.stepped import stepped
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble, assembled
@@ -89,12 +90,10 @@ def test_sliding_and_a_stop_as_the_equivalent_system_of_one_freedom():
     t_hit = exact.t_events[0][0]
     state = checked_state(mechanism, start, [0.5])
     before = int(t_hit / 1e-3)
-    for _ in range(before):
-        state = step(plant, state, [effort], 1e-3)
+    state = stepped(plant, state, [effort], before)
     reference = one_freedom(mechanism, start[0], 0.5, before * 1e-3, lambda v: effort - 0.1 * v - coulomb)
     np.testing.assert_allclose([state.q[0], state.qd[0]], reference.y[:, -1], rtol=0, atol=1e-8)
-    for _ in range(5):
-        state = step(plant, state, [effort], 1e-3)
+    state = stepped(plant, state, [effort], 5)
     assert state.q[0] == limit
     assert state.qd[0] == 0.0
 
@@ -106,9 +105,7 @@ def test_friction_holds_a_crank_up_to_its_coulomb_torque(method):
     plant, state = ArmPlant(mechanism), checked_state(mechanism, mechanism.neutral)
     weight = rne.gravity_torque(mechanism, state.q)
     for effort in (weight + 0.99 * coulomb, weight - 0.99 * coulomb):
-        held = state
-        for _ in range(20):
-            held = step(plant, held, effort, 1e-3, method=method)
+        held = stepped(plant, state, effort, 20, method=method)
         np.testing.assert_array_equal(held.q, state.q)
     assert step(plant, state, weight + 1.01 * coulomb, 1e-3, method=method).q[0] > state.q[0]
     assert step(plant, state, weight - 1.01 * coulomb, 1e-3, method=method).q[0] < state.q[0]
@@ -136,8 +133,7 @@ def test_passive_friction_too_stiff_for_runge_kutta_is_taken_implicitly():
     mechanism = changed(four_bar(), knee={"friction": Friction(1e5)})
     state = checked_state(mechanism, mechanism.neutral, [1.0])
     plant = ArmPlant(mechanism)
-    for _ in range(50):
-        state = step(plant, state, [0.0], 1e-3)
+    state = stepped(plant, state, [0.0], 50)
     assert abs(state.qd[0]) < 1e-3
 
 
@@ -149,8 +145,7 @@ def test_the_branch_is_that_of_the_posture(pantograph):
     assert np.abs(other.posture - mechanism.posture).max() > 0.5
     for machine in (mechanism, other):
         state = checked_state(machine, machine.neutral, [6.0])
-        for _ in range(300):
-            state = step(ArmPlant(machine), state, [0.0], 1e-3)
+        state = stepped(ArmPlant(machine), state, [0.0], 300)
         np.testing.assert_allclose(state.posture, assemble(machine, state.q), atol=1e-9)
 
 
@@ -171,18 +166,6 @@ def test_a_push_on_a_passive_link_moves_the_arm(pantograph):
         pantograph, state.q, state.qd, rne.gravity_torque(pantograph, state.q), wrenches=wrench
     )
     np.testing.assert_allclose(moved.qd, 1e-4 * qdd, atol=1e-7)
-
-
-def test_the_log_holds_every_joint(pantograph, tmp_path):
-    log = free_motion(ArmPlant(pantograph), pantograph.neutral, seconds=0.01)
-    assert log.tree_names == pantograph.robot.joint_names
-    assert log.q.shape == (11, 3)
-    assert log.tree_q.shape == log.tree_qd.shape == (11, pantograph.robot.n)
-    np.testing.assert_array_equal(log.tree_q[:, pantograph.actuated], log.q)
-    assert "tree_q/jointL" in log.columns()
-    log.save_npz(tmp_path / "log.npz")
-    with np.load(tmp_path / "log.npz") as saved:
-        assert saved["tree_names"].tolist() == list(pantograph.robot.joint_names)
 
 
 def test_brakes_hold_a_mechanism_and_a_reset_brings_it_back(pantograph):

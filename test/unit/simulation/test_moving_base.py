@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.integrate import cumulative_simpson, solve_ivp
 from support.errors import relative_error
-from support.moving_bases import Lift, Swell, Turntable, quaternion
+from support.moving_bases import Lift, Swell, Turntable
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.tree_dynamics import tree_terms
@@ -78,44 +78,6 @@ def test_motion_and_order_of_the_step_against_pinocchio_with_a_driven_free_flyer
     assert 12.0 < error[0] / error[1] < 20.0, "fourth order: the base is taken at the times of the stages"
 
 
-def test_a_floating_base_that_the_computed_wrench_drives_moves_alike():
-    """The wrench that holds the base on its way goes to a floating one, whose motion is then found, not given."""
-    floating = rne.load_urdf("puma560", base="floating")
-    root = floating.link_names[0]
-    tau = held_up(PUMA)
-    begin = SWELL.motion(0.0)
-    start = np.concatenate([SWELL.position(0.0), quaternion(begin.rotation), START])
-    V = np.concatenate([begin.linear_velocity, begin.angular_velocity, np.zeros(6)])
-
-    def rate(t: float, x: np.ndarray) -> np.ndarray:
-        z, zd = x[:13].copy(), x[13:]
-        z[3:7] /= np.linalg.norm(z[3:7])
-        base = SWELL.motion(t)
-        qdd = rne.forward_dynamics(PUMA, z[7:], zd[6:], tau, base_motion=base)
-        wrench = rne.joint_reactions(PUMA, z[7:], zd[6:], qdd, base_motion=base).base
-        out = np.empty_like(x)
-        R = rne.forward_kinematics(floating, z).rotation[0]
-        out[:3], out[7:13] = R @ zd[:3], zd[6:]
-        out[3:7] = quaternion_rate(z[3:7], zd[3:6])
-        out[13:] = rne.forward_dynamics(floating, z, zd, np.concatenate([np.zeros(6), tau]), wrenches={root: wrench})
-        return out
-
-    end = solve_ivp(rate, (0.0, 0.3), np.concatenate([start, V]), rtol=1e-11, atol=1e-12).y[:, -1]
-    log = free_motion(smooth(PUMA, SWELL), START, seconds=0.3, effort=tau)
-    there = SWELL.motion(0.3)
-    np.testing.assert_allclose(end[:3], SWELL.position(0.3), atol=1e-9)
-    np.testing.assert_allclose(end[13:16], there.linear_velocity, atol=1e-9)
-    np.testing.assert_allclose(end[16:19], there.angular_velocity, atol=1e-9)
-    np.testing.assert_allclose(end[7:13], log.q[-1], rtol=1e-8, atol=1e-9)
-    np.testing.assert_allclose(end[19:], log.qd[-1], rtol=1e-8, atol=1e-8)
-
-
-def quaternion_rate(q: np.ndarray, w: np.ndarray) -> np.ndarray:
-    x, y, z, s = q
-    a, b, c = w
-    return 0.5 * np.array([s * a + y * c - z * b, s * b + z * a - x * c, s * c + x * b - y * a, -x * a - y * b - z * c])
-
-
 def test_energy_balance_with_the_power_of_the_base():
     tau = held_up(PUMA)
     log = free_motion(smooth(PUMA, SWELL), START, seconds=1.0, effort=tau)
@@ -135,24 +97,8 @@ def test_energy_balance_with_the_power_of_the_base():
     assert np.abs(change - work).max() < 1e-8 * log.kinetic.max()
 
 
-def test_a_bead_on_a_turntable_flies_out_as_cosh():
-    xml = """<robot name="bead"><link name="table"/><link name="bead"><inertial><mass value="0.7"/>
-    <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
-    <joint name="slide" type="prismatic"><parent link="table"/><child link="bead"/><axis xyz="1 0 0"/>
-    <limit lower="-100" upper="100" effort="1" velocity="1"/></joint></robot>"""
-    robot, table = rne.load_urdf(xml), Turntable((0.0, 2.0, 0.0))
-    log = free_motion(smooth(robot, table), [0.1], seconds=1.5)
-    np.testing.assert_allclose(log.q[:, 0], 0.1 * np.cosh(2.0 * log.time), rtol=1e-11)
-
-
 def machine(name: str):
     return rne.load_model(name) if name in ("pantograph", "flexible_arm6") else rne.load_urdf(name)
-
-
-def with_gravity(robot, gravity: np.ndarray):
-    if isinstance(robot, RobotModel):
-        return replace(robot, gravity=gravity)
-    return replace(robot, robot=replace(robot.robot, gravity=gravity))
 
 
 def begin_at(robot, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -169,7 +115,7 @@ def test_a_base_with_constant_acceleration_is_another_gravity(name, method, rng)
     robot, a = machine(name), np.array([0.7, -0.4, 1.1])
     start = begin_at(robot, rng)
     moved = free_motion(smooth(robot, Lift(a)), **start, seconds=0.05, method=method)
-    lighter = with_gravity(robot, robot.gravity - a)
+    lighter = robot.with_gravity(robot.gravity - a)
     still = free_motion(smooth(lighter, None), **start, seconds=0.05, method=method)
     assert relative_error(moved.qd, still.qd) < 1e-9
     plain = free_motion(smooth(robot, None), **start, seconds=0.05, method=method)
@@ -233,8 +179,7 @@ def without_rotors(robot):
         return replace(robot, robot=without_rotors(robot.robot))
     if isinstance(robot, Mechanism):
         return robot  # the one used here has none
-    joints = tuple(replace(joint, rotor_inertia=0.0) for joint in robot.tree.joints)
-    return rne.assemble(replace(robot.tree, joints=joints), gravity=robot.gravity)
+    return rne.assemble(robot.tree.without_rotors(), gravity=robot.gravity)
 
 
 def test_static_friction_holds_until_the_base_has_tilted_far_enough():
@@ -310,18 +255,12 @@ def test_the_terms_on_a_moving_base_add_up_to_inverse_dynamics(rng):
     gains = Gains(np.zeros(6), np.zeros(6), np.zeros(6))
     terms = ComputedTorque(PUMA, gains, None).law(q, qd, reference, base_motion=base)
     assert relative_error(terms.total, rne.inverse_dynamics(PUMA, q, qd, qdd, base_motion=base)) < 1e-13
-    floating = GravityCompensation(PUMA, np.zeros(6)).law(q, qd, base_motion=base)
-    still = np.zeros(6)
-    assert relative_error(floating.total, rne.inverse_dynamics(PUMA, q, still, still, base_motion=base)) < 1e-13
-
-
-def test_computed_efforts_hold_a_mechanism_on_a_moving_base():
-    mechanism, base = rne.load_model("pantograph"), SWELL.motion(0.4)
-    q, still = np.array(mechanism.neutral), np.zeros(3)
-    terms = GravityCompensation(mechanism, 0.0).law(q, still, base_motion=base)
-    expected = rne.inverse_dynamics(mechanism, q, still, still, base_motion=base)
-    assert relative_error(terms.total, expected) < 1e-10
-    assert relative_error(rne.gravity_torque(mechanism, q), expected) > 0.01
+    mechanism = rne.load_model("pantograph")
+    for robot, at, speed in ((PUMA, q, qd), (mechanism, np.array(mechanism.neutral), np.zeros(3))):
+        floating, still = GravityCompensation(robot, 0.0).law(at, speed, base_motion=base), np.zeros(robot.n)
+        expected = rne.inverse_dynamics(robot, at, still, still, base_motion=base)
+        assert relative_error(floating.total, expected) < 1e-10
+        assert relative_error(rne.gravity_torque(robot, at), expected) > 0.01
 
 
 def test_floating_bases_and_samples_refuse_a_base_motion():

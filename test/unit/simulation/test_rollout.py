@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import csv
-
 import numpy as np
 import pytest
 from support.arms import chain, floating_arm, slider
@@ -47,29 +45,6 @@ def test_the_log_holds_every_row():
     np.testing.assert_array_equal(log.error, log.reference_q - log.q)
     np.testing.assert_array_equal(log.energy, log.kinetic + log.potential)
     assert log.reference_qdd[-1] == pytest.approx(np.zeros(3))
-
-
-def test_the_log_holds_limited_efforts_and_unlimited_terms():
-    robot = chain(3, limits=Limits(effort=1.5))
-    log = move(robot)
-    assert np.abs(log.effort).max() == 1.5
-    assert np.abs(sum(log.terms.values())).max() > 1.5
-
-
-def test_csv_and_npz_bring_back_every_number(tmp_path):
-    log = move(chain(2))
-    log.save_csv(tmp_path / "log.csv")
-    with (tmp_path / "log.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == len(log.time)
-    assert list(rows[0]) == list(log.columns())
-    np.testing.assert_array_equal([float(row["q/joint2"]) for row in rows], log.q[:, 1])
-    np.testing.assert_array_equal([float(row["torque_gravity/joint1"]) for row in rows], log.terms["gravity"][:, 0])
-    log.save_npz(tmp_path / "log")
-    with np.load(tmp_path / "log", allow_pickle=False) as saved:
-        np.testing.assert_array_equal(saved["reference_qd"], log.reference_qd)
-        np.testing.assert_array_equal(saved["torque_feedback"], log.terms["feedback"])
-        assert saved["joint_names"].tolist() == ["joint1", "joint2"]
 
 
 def test_free_motion_of_a_floating_robot_has_all_its_columns():

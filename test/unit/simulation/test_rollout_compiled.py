@@ -78,6 +78,7 @@ def test_limits_stops_sticking_and_stiff_friction_are_the_same_plant():
     law = integral_law(robot, bandwidth=25.0)
     log = assert_the_same(ArmPlant(robot), law, Quintic(np.zeros(3), np.full(3, 0.5), 0.3), seconds=0.4)
     assert np.abs(log.effort).max() == 12.0
+    assert np.abs(sum(log.terms.values())).max() > 12.0
     assert log.q.max() == 0.3
     stiff = chain(2, Friction(500.0, 0.1, 0.1))
     assert_the_same(ArmPlant(stiff), integral_law(stiff), path_of(stiff), seconds=0.05)

@@ -41,13 +41,6 @@ def test_brakes_stop_a_start_in_motion():
     assert simulator.advance().qd == [0.0]
 
 
-def test_a_command_is_held_until_the_next():
-    simulator = falling_cart()
-    simulator.command([MASS * 9.81])
-    assert simulator.advance(5000).qd == pytest.approx([0.0], abs=1e-12)
-    assert simulator.applied_effort == pytest.approx([MASS * 9.81])
-
-
 def test_after_the_timeout_the_effort_is_zero():
     simulator = falling_cart(command_timeout=0.1)
     simulator.command([MASS * 9.81])
@@ -83,16 +76,10 @@ def test_reset_returns_to_the_start_with_brakes_on_while_time_goes_on():
     assert simulator.advance(10).qd == [0.0]
 
 
-def test_applied_effort_is_what_the_drives_can_give():
+def test_a_command_is_copied_limited_and_not_replaced_by_an_invalid_one():
     simulator = Simulator(ArmPlant(slider(limits=Limits(effort=5.0))), [0.0])
     simulator.command([-50.0])
     assert simulator.applied_effort == [-5.0]
-    simulator.applied_effort[:] = 7.0
-    assert simulator.applied_effort == [-5.0]
-
-
-def test_a_command_is_copied_and_an_invalid_one_does_not_replace_the_former():
-    simulator = Simulator(ArmPlant(slider()), [0.0])
     effort = np.array([2.0])
     simulator.command(effort)
     effort[0] = 9.0

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.arms import MASS, chain, floating_arm, gripper, slider
 from support.kinds import kinds_of
+from support.stepped import stepped
 
 from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.description.share import shipped_robots
@@ -42,9 +43,7 @@ def test_runge_kutta_is_of_fourth_order_against_the_adaptive_integrator(robot):
     exact = integrate(plant, start, effort, [0.4], rtol=1e-12, atol=1e-13)[0]
     errors = []
     for steps in (20, 40, 80):
-        state = start
-        for _ in range(steps):
-            state = step(plant, state, effort, 0.4 / steps)
+        state = stepped(plant, start, effort, steps, 0.4 / steps)
         errors.append(max(np.abs(state.q - exact.q).max(), np.abs(state.qd - exact.qd).max()))
     for coarse, fine in pairwise(errors):
         assert fine < coarse / 12.0
@@ -109,9 +108,7 @@ def test_a_wrench_pushes_in_the_axes_of_its_link():
     robot = chain(3)
     wrench = {"link3": np.array([1.0, -2.0, 0.5, 0.1, 0.2, -0.3])}
     start = State(0.0, np.array([0.3, 0.2, -0.5]), np.zeros(3))
-    fixed = start
-    for _ in range(100):
-        fixed = step(ArmPlant(robot), fixed, np.zeros(3), 1e-3, wrenches=wrench)
+    fixed = stepped(ArmPlant(robot), start, np.zeros(3), 100, wrenches=wrench)
     adaptive = integrate(ArmPlant(robot), start, np.zeros(3), [0.1], wrenches=wrench)[0]
     np.testing.assert_allclose(fixed.q, adaptive.q, atol=1e-10)
 

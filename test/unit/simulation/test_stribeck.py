@@ -10,6 +10,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from support.arms import MASS, chain, gripper, slider
 from support.mechanisms import changed, four_bar
+from support.stepped import moved
 
 import rne_dynamics as rne
 from rne_dynamics.control.gains import Gains
@@ -22,20 +23,12 @@ from rne_dynamics.model.tree import Friction
 from rne_dynamics.simulation.plant.arrays import NO_WRENCH
 from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.rollouts.rollout import Rollout
 from rne_dynamics.simulation.stepping.stepping import step, unchecked_step
 from rne_dynamics.simulation.stepping.tree_step import tree_step
 
 BOTH = pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
 #: Viscous, forward, backward, Stribeck, Stribeck velocity.
 RUBBING = Friction(0.4, 2.5, 1.5, 1.2, 0.3)
-
-
-def run(plant, q, qd, effort, seconds, dt, method="rk4"):
-    state = State(0.0, np.array(q, float), np.array(qd, float))
-    for _ in range(round(seconds / dt)):
-        state = step(plant, state, effort, dt, method=method)
-    return state
 
 
 def friction(f: Friction, v: float, way: float) -> float:
@@ -55,12 +48,12 @@ def test_a_cart_comes_to_rest_where_scipy_says(v0):
     )  # fmt: skip
     errors = []
     for dt in (0.02, 0.01):
-        state = run(plant, [0.0], [v0], [0.0], 3.0, dt)
+        state = moved(plant, [0.0], [v0], [0.0], 3.0, dt)
         assert state.qd[0] == 0.0
         errors.append(abs(state.q[0] - exact.y[0, -1]))
     assert errors[1] < 1e-7
     assert errors[1] < errors[0] / 10.0
-    rough = run(plant, [0.0], [v0], [0.0], 3.0, 1e-3, "semi_implicit")
+    rough = moved(plant, [0.0], [v0], [0.0], 3.0, 1e-3, "semi_implicit")
     assert rough.qd[0] == 0.0
     assert rough.q[0] == pytest.approx(exact.y[0, -1], abs=1e-3)
 
@@ -70,9 +63,9 @@ def test_a_cart_comes_to_rest_where_scipy_says(v0):
 def test_a_joint_breaks_away_above_coulomb_and_stribeck_friction_with_the_offset(sign, method):
     plant = ArmPlant(slider(RUBBING))
     most = (2.5 if sign > 0.0 else 1.5) + 1.2
-    held = run(plant, [0.2], [0.0], [sign * most * (1.0 - 1e-9)], 0.5, 1e-2, method)
+    held = moved(plant, [0.2], [0.0], [sign * most * (1.0 - 1e-9)], 0.5, 1e-2, method)
     assert (held.q[0], held.qd[0]) == (0.2, 0.0)
-    slipping = run(plant, [0.2], [0.0], [sign * (most + 0.01)], 2.0, 1e-2, method)
+    slipping = moved(plant, [0.2], [0.0], [sign * (most + 0.01)], 2.0, 1e-2, method)
     exact = solve_ivp(lambda _t, x: [x[1], (sign * (most + 0.01) - friction(RUBBING, x[1], sign)) / MASS], (0.0, 2.0),
                       [0.2, 0.0], rtol=1e-10, atol=1e-12).y[:, -1]  # fmt: skip
     tolerance = 1e-6 if method == "rk4" else 0.03
@@ -81,11 +74,11 @@ def test_a_joint_breaks_away_above_coulomb_and_stribeck_friction_with_the_offset
 
 def test_an_offset_larger_than_coulomb_friction_moves_a_free_joint():
     plant = ArmPlant(slider(Friction(0.0, 2.0, -1.0)))  # Coulomb 0.5, offset 1.5
-    state = run(plant, [0.0], [0.0], [0.0], 1.0, 0.01)
+    state = moved(plant, [0.0], [0.0], [0.0], 1.0, 0.01)
     assert state.qd[0] == pytest.approx(-(1.5 - 0.5) / MASS)
-    held = run(plant, [0.0], [0.0], [1.5 + 0.49], 1.0, 0.01)
+    held = moved(plant, [0.0], [0.0], [1.5 + 0.49], 1.0, 0.01)
     assert held.qd[0] == 0.0
-    only = run(ArmPlant(slider(Friction(0.0, 1.5, -1.5))), [0.0], [0.3], [0.0], 1.0, 0.01)
+    only = moved(ArmPlant(slider(Friction(0.0, 1.5, -1.5))), [0.0], [0.3], [0.0], 1.0, 0.01)
     assert only.qd[0] == pytest.approx(0.3 - 1.5 / MASS, rel=1e-9)
 
 
@@ -152,18 +145,6 @@ def rubbing_arm():
         friction = Friction(viscous, 1.1 * coulomb, 0.7 * coulomb, 0.5 * coulomb, 0.1, 0.01 if k % 2 else 0.0)
         joints.append(replace(joint, friction=friction))
     return rne.assemble(replace(tree, joints=tuple(joints)))
-
-
-def test_rollouts_of_many_samples_are_those_of_one():
-    robot = rubbing_arm()
-    path = Quintic(np.zeros(6), np.full(6, 0.5), 1.0)
-    law = ComputedTorque(robot, Gains.critically_damped(6, 20.0))
-    rollout = Rollout(ArmPlant(robot), law, path, control_dt=2e-3)
-    one = rne.simulate(ArmPlant(robot), law, path, control_dt=2e-3)
-    many = rollout.run_many(rollout.samples(9))
-    np.testing.assert_allclose(many.rms_error, np.tile(one.rms_error, (9, 1)), rtol=1e-6)
-    half = rollout.run_many(rollout.samples(1).with_friction_scaled([0.5]))
-    assert (half.rms_error > 2.0 * one.rms_error).all()
 
 
 def test_compensation_of_all_of_the_models_friction_tracks():

@@ -59,11 +59,6 @@ def test_within_about_one_unit_in_the_last_place(sin_cos):
         assert np.max(np.abs(values - exact) / unit) < 0.85
 
 
-def test_the_sum_of_squares_is_one(sin_cos):
-    (s, c), _ = sin_cos(angles())
-    assert np.abs(s * s + c * c - 1.0).max() < 4.0 * np.finfo(float).eps
-
-
 def test_what_is_too_large_or_no_number_is_refused(sin_cos):
     x = np.array([1.0, np.nan, np.inf, -np.inf, 2.0 * LARGEST_ANGLE, -1e300, LARGEST_ANGLE, 0.0, 2.0])
     found, refused = sin_cos(x)

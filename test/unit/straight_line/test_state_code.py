@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import inspect
 import os
-import re
 import subprocess
 import sys
 import weakref
@@ -15,13 +14,12 @@ import pytest
 from support.arms import chain, gripper, slider
 from support.errors import relative_error
 from support.robots import with_own_code as named
-from support.wheel import wheel_robots
 
 import rne_dynamics as rne
 from rne_dynamics.compiling import native
 from rne_dynamics.compiling.processor import processor
 from rne_dynamics.dynamics.quantities import QUANTITIES
-from rne_dynamics.errors import ArgumentError, SingularInertiaError
+from rne_dynamics.errors import ArgumentError
 from rne_dynamics.straight_line import machine_code, state_code
 
 pytestmark = pytest.mark.skipif(processor() is None, reason="no machine code here")
@@ -260,30 +258,3 @@ def test_a_first_answer_needs_no_general_kernel(tmp_path):
     kernels = {path.name.partition("-")[0] for path in tmp_path.iterdir()} - {"straight_line", "processor"}
     entries = {f"straight_line.state_code.{name}" for name in ("_refusal", "_rows")}
     assert kernels <= {"dynamics.declared.arguments.all_finite", *entries}
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("path", wheel_robots(), ids=lambda path: path.stem)
-def test_robots_of_the_wheel_with_and_without_code_of_their_own(path):
-    robot = rne.load_urdf(path)
-    general = robot.with_own_code(False)
-    for quantity in ("inverse_dynamics", "forward_dynamics", "mass_matrix", "gravity_torque", "jacobian"):
-        options = [link(robot, quantity)] if "jacobian" in quantity else []
-        for seed in range(3):
-            given = vectors(robot, quantity, seed)
-            try:
-                expected = getattr(rne, quantity)(general, *given, *options)
-            except SingularInertiaError as error:
-                with pytest.raises(SingularInertiaError, match=re.escape(str(error))):
-                    getattr(rne, quantity)(robot, *given, *options)
-                continue
-            found = getattr(rne, quantity)(robot, *given, *options)
-            assert found.shape == expected.shape
-            if robot.n == 0:
-                continue
-            scale = np.abs(expected).max()
-            if quantity == "forward_dynamics":  # round-off of the efforts, through the inverse of the mass matrix
-                M = rne.mass_matrix(general, given[0])
-                size = np.abs(given[2]).max() + np.abs(rne.bias_torque(general, *given[:2])).max()
-                scale += np.linalg.norm(np.linalg.inv(M), 2) * size
-            assert np.abs(found - expected).max() <= 1e-12 * scale, quantity

@@ -16,7 +16,7 @@ from rne_dynamics.simulation.runs.free_motion import free_motion
 from rne_dynamics.viewer.page import Page
 from rne_dynamics.viewer.pages import SimulationPage, read_replay
 from rne_dynamics.viewer.scene import Kinematics
-from rne_dynamics.viewer.simulated_arm import SimulatedArm, velocity_map
+from rne_dynamics.viewer.simulated_arm import SimulatedArm
 
 
 def made(name: str) -> SimulatedArm:
@@ -42,15 +42,6 @@ def test_a_hand_pulls_a_link_towards_it(name, link):
     arm.drag(None)
     arm.advance(1)
     assert arm.forces == {}
-
-
-def test_the_velocity_map_is_the_jacobian():
-    robot = rne.load_urdf("puma560")
-    q = np.array([0.3, 0.5, -0.4, 0.2, 0.6, 0.1])
-    R = rne.forward_kinematics(robot, q)["link6"][:3, :3]
-    np.testing.assert_allclose(
-        velocity_map(robot, q, "link6", R), rne.jacobian(robot, q, "link6")[:3], atol=1e-9
-    )
 
 
 def test_gravity_compensation_holds_a_push_moves_and_reset_returns():

@@ -19,7 +19,6 @@ from support.errors import relative_error
 from support.flexible_arms import cantilever
 from support.modal_writer import save_modal_link
 
-from rne_dynamics.cli.main import main
 from rne_dynamics.errors import DescriptionError, ModelError
 from rne_dynamics.flexible import equations_of_motion, linearised, static_deflection
 from rne_dynamics.model.assembly import assemble
@@ -284,28 +283,6 @@ def test_files(kind: str, tmp_path: Path) -> None:
     save_modal_link(tmp_path / "integrals.npz", link)  # the other form of the same link
     again = load_modal_link(tmp_path / "integrals.npz", "beam")
     np.testing.assert_allclose(again.second, link.second, atol=1e-15)
-
-
-def test_a_model_file_with_nodal_modes_is_simulated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    X, K, M = mesh(8)
-    np.savez(tmp_path / "nodal.npz", nodes=X, mass=M, stiffness=K, root=0, tip=8, modes=4, damping_ratio=0.01)
-    (tmp_path / "arm.urdf").write_text(
-        '<robot name="arm"><link name="base"/><link name="beam"/><link name="end"/>'
-        '<joint name="joint" type="continuous"><parent link="base"/><child link="beam"/><axis xyz="0 0 1"/></joint>'
-        f'<joint name="tip" type="fixed"><parent link="beam"/><child link="end"/><origin xyz="{LENGTH} 0 0"/></joint>'
-        "</robot>"
-    )
-    file = tmp_path / "arm.yaml"
-    file.write_text(
-        "urdf: arm.urdf\nrotors: {joint: 0.05}\ngravity: [0, 0, 0]\n"
-        "flexible:\n  - {link: beam, modal: nodal.npz, inertial: hub}\n"
-    )
-    assert main(["info", str(file), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["flexible"]["frequencies"]
-    first = 1.87510407**2 * np.sqrt(EI[0] / MU) / LENGTH**2 / (2.0 * np.pi)
-    assert found[0] == pytest.approx(first, rel=1e-4)
-    assert main(["simulate", str(file), "--free", "--seconds", "0.02", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["findings"] == []
 
 
 @pytest.mark.parametrize(
