@@ -21,6 +21,7 @@ from rne_dynamics.closed_chain.branch_free import (
 )
 from rne_dynamics.closed_chain.closing import BRANCHES_MEET, DONE, assemble_kernel, motion_map_kernel
 from rne_dynamics.closed_chain.constraints import constraints_kernel
+from rne_dynamics.closed_chain.independence import generic_rank
 from rne_dynamics.closed_chain.packed import Packed, pack, workspace
 from rne_dynamics.compiling.plain import PlainKernels
 from rne_dynamics.dynamics.declared import specialised
@@ -125,6 +126,8 @@ def _samples(mechanism: Mechanism) -> tuple[Array, Array, Array, bool] | None:
 
     In plain Python: the general kernels, which take seconds to compile, may never be needed.
     """
+    if not generic_rank(mechanism).coordinates:  # random positions of dependent joints never close
+        return None
     packed, rng, found, maps = pack(mechanism), Dice(1), [], []
     work, python, q = workspace(packed), PlainKernels({}, np.zeros), mechanism.posture[mechanism.actuated]
     start = np.array(mechanism.posture)
