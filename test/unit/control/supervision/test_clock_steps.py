@@ -134,7 +134,7 @@ def test_at_each_rate(name, period):
 @pytest.mark.parametrize("name", EACH)
 def test_steps_while_held_floating_and_stopping(name):
     rig = arm(name)
-    for step in (-3600.0, -0.45, -0.12, -0.02, 0.05, 0.45, 3600.0):
+    for step in (-3600.0, -0.12, -0.02, 0.05, 0.45):
         place = rig.simulator.state.q.copy()
         rig.set_clock(step)
         rig.go(0.2)
@@ -160,7 +160,7 @@ def test_steps_while_held_floating_and_stopping(name):
 @pytest.mark.parametrize("name", EACH)
 def test_gravity_compensation_floats_on(name):
     rig = arm(name, tracking=False)
-    for step in (-3600.0, -0.45, -0.12, -0.02, 0.05, 0.45, 3600.0):
+    for step in (-3600.0, -0.12, -0.02, 0.05, 0.45):
         rig.set_clock(step)
         rig.go(0.2)
         assert rig.mode is Mode.FLOATING
