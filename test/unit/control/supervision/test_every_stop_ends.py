@@ -28,6 +28,10 @@ def planar(**changes) -> Rig:
     return rig
 
 
+def lost(rig: Rig, seconds: float) -> None:
+    rig.run(seconds, corrupt=lambda s: None)
+
+
 def in_a_wall(**changes) -> Rig:
     """A PUMA 560 whose joint2 gravity pushes into the soft wall before its stop."""
     plain = settings(PUMA, **changes)
@@ -66,10 +70,6 @@ def test_a_stop_ends_beyond_a_stop_that_gives_way():
     rig.supervisor.machine.stream.filter.reset()
     pushed = mode_after(rig, stop, corrupt=lambda s: {**s, **{k: v.copy() for k, v in pressed.items()}})
     assert pushed is Mode.RELEASED
-
-
-def lost(rig: Rig, seconds: float) -> None:
-    rig.run(seconds, corrupt=lambda s: None)
 
 
 @pytest.mark.parametrize(("policy", "silent"), [("ramp", True), ("release", False), ("hold", False)])
