@@ -226,8 +226,8 @@ def test_delays_that_cannot_be_compensated_are_refused():
 def test_the_supervisor_answers_for_the_state_at_which_its_effort_acts():
     model, start = rne.load_urdf("puma560"), np.array([0.1, 0.4, -0.3, 0.2, 0.3, 0.1])
 
-    def tracked(delay: float, late: int = 4) -> float:
-        rig = LateRig(model, start.copy(), settings(model, command_delay=delay), late=late)
+    def tracked(delay: float) -> tuple[float, LateRig]:
+        rig = LateRig(model, start.copy(), settings(model, command_delay=delay), late=4)
         rig.run(0.3)
         rig.move(start + 0.4, 1.0)
         errors = []
@@ -237,13 +237,14 @@ def test_the_supervisor_answers_for_the_state_at_which_its_effort_acts():
         rig.check()
         assert rig.endings[0][0] is Ending.SUCCEEDED
         assert rig.mode is Mode.HOLDING
-        rig.supervisor.stop(rig.now, "test")
-        rig.run(1.5)
-        assert rig.mode is Mode.RELEASED
-        return rms(np.array(errors))
+        return rms(np.array(errors)), rig
 
-    assert tracked(4e-3) < 0.3 * tracked(0.0)
-    tracked(8e-3)
+    assert tracked(4e-3)[0] < 0.3 * tracked(0.0)[0]
+    _, rig = tracked(8e-3)
+    rig.supervisor.stop(rig.now, "test")
+    rig.run(1.0)
+    assert rig.mode is Mode.RELEASED
+    rig.check()
 
 
 class LateRig(Rig):
