@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,21 +23,6 @@ PERIOD = 2e-3
 
 State = dict[str, Any]
 Corrupt = Callable[[State], "State | None"]
-
-
-@dataclass
-class Duration:
-    sec: int
-    nanosec: int
-
-
-@dataclass
-class Point:
-    positions: list[float]
-    velocities: list[float]
-    accelerations: list[float]
-    time_from_start: Duration
-    effort: list[float] = field(default_factory=list)
 
 
 class Happenings:
@@ -94,11 +80,13 @@ class Happenings:
         for t in times:
             q = np.clip(now + rng.uniform(-span, span, robot.n), lower + 0.1, upper - 0.1)
             zero = [0.0] * robot.n
-            points.append(Point(q.tolist(), zero if kind else [], zero if kind == 2 else [],
-                                Duration(int(t), int(t % 1.0 * 1e9))))
+            points.append(SimpleNamespace(
+                positions=q.tolist(), velocities=zero if kind else [], accelerations=zero if kind == 2 else [],
+                effort=[], time_from_start=SimpleNamespace(sec=int(t), nanosec=int(t % 1.0 * 1e9)),
+            ))
         delay = float(rng.choice([0.0, 0.0, 0.2]))
-        begin = supervisor.stamp + round(delay * 1e9)
-        header = Duration(*divmod(begin, 10**9)) if delay else Duration(0, 0)
+        sec, nanosec = divmod(supervisor.stamp + round(delay * 1e9), 10**9) if delay else (0, 0)
+        header = SimpleNamespace(sec=sec, nanosec=nanosec)
         rate, slope = supervisor.queue.path_rate(supervisor.machine.speed)
         blend = float(rng.choice([0.05, 0.3]))
         moving = CurrentMotion(supervisor.stamp, supervisor.queue.ahead, rate, slope)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,11 @@ def the_first_effort_is_the_reported_one(name: str) -> None:
     robot = arms()[2 + NAMES.index(name)][1]
     for reported in (True, False):
         rig = foreign(name)
+        slow = replace(rig.settings.limits, rate=5.0 * robot.effort_limit)  # from zero it would take longer
+        rig.supervisor.adopt(replace(rig.settings, limits=slow))
         held = rne.gravity_torque(robot, rig.start) if reported else np.full(robot.n, np.nan)
         rig.run(0.02, corrupt=lambda state, held=held: state | {"reported": held})
-        step = 0.01 * rig.settings.limits.rate + 1e-9
+        step = 0.01 * slow.rate + 1e-9
         begins = [held] if reported else [np.zeros(robot.n), rne.gravity_torque(robot, rig.start)]
         assert min(float((np.abs(rig.sent[0] - begin) / step).max()) for begin in begins) <= 1.0
 

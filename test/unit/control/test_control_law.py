@@ -56,7 +56,7 @@ def test_the_page_s_law_tracks_in_all_three_loops():
 
 @pytest.mark.parametrize(
     "law",
-    [rne.PdGravity(ROBOT, TORQUES), rne.ComputedTorque(ROBOT, rne.Gains.critically_damped(6, 20.0)), Springs(ROBOT)],
+    [rne.PdGravity(ROBOT, TORQUES), Springs(ROBOT)],
     ids=lambda law: type(law).__name__,
 )
 def test_every_law_follows_a_motion_in_the_supervisor(law):
@@ -89,17 +89,6 @@ def test_a_law_s_own_integral_is_kept_by_simulate_and_supervisor():
     rne.simulate(rne.ArmPlant(ROBOT), Springs(ROBOT), MOVE)  # none of its own: zero
 
 
-def test_laws_with_an_integral_remove_a_constant_error():
-    gains = rne.Gains(STIFFNESS, 8.0 * STIFFNESS, STIFFNESS / 15.0)
-    load = {ROBOT.link_names[-1]: [0.0, 0.0, -40.0, 0.0, 0.0, 0.0]}
-    errors = []
-    for law in (rne.PdGravity(ROBOT, TORQUES), rne.PdGravity(ROBOT, gains)):
-        rig = supervised(law)
-        rig.run(1.0, wrenches=load)
-        errors.append(np.abs(rig.simulator.state.q - START).max())
-    assert 0.3 * errors[0] > errors[1]
-
-
 def test_the_supervisor_holds_a_mechanism_with_pd_and_with_a_law_of_one_s_own():
     mechanism = assembled(rne.load_model("pantograph")).with_effort_limit(np.full(3, 200.0))
     posture = np.array(mechanism.neutral)
@@ -123,11 +112,6 @@ def test_simulate_takes_every_law_for_flexible_arms_and_mechanisms(name):
     ):  # fmt: skip
         log = rne.simulate(rne.ArmPlant(robot), law, rne.Hold(q), seconds=0.05)
         assert np.abs(log.q[-1] - q).max() < 0.05
-
-
-def test_gravity_compensation_lets_go_of_the_reference():
-    log = rne.simulate(rne.ArmPlant(ROBOT, friction=False), rne.GravityCompensation(ROBOT, 0.0), MOVE)
-    np.testing.assert_allclose(log.q[-1], START, atol=1e-6)
 
 
 def test_pd_gains_are_refused_at_a_rate_at_which_they_are_not_stable():
@@ -174,6 +158,8 @@ def test_a_state_of_the_law_s_own_goes_on_after_a_change_of_parameters():
             self.cycles = former.cycles
 
     first, second = Counting(ROBOT), Counting(ROBOT, 1.1 * STIFFNESS)
+    rne.simulate(rne.ArmPlant(ROBOT), first, MOVE, control_dt=1e-3)
+    assert 290 < first.cycles <= 301, "it begins anew with a run"
     rig = supervised(first)
     rig.run(0.1)
     assert 50 < first.cycles <= 100

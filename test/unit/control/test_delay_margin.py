@@ -21,7 +21,7 @@ GAINS = [
 
 def growth(p: float, i: float, d: float, delay: float) -> float:
     """Factor by which an error grows over the last half of a long simulation; the effort acts `delay` s late."""
-    dt = 2e-5
+    dt = 5e-5
     late = round(delay / dt)
     e, rate, integral = 1.0, 1.0, 0.0
     line = [0.0] * (late + 1)

@@ -12,20 +12,6 @@ from rne_dynamics.errors import ControlError
 numbers = st.floats(-1e3, 1e3)
 
 
-def test_one_number_serves_all_joints():
-    gains = Gains([1.0, 2.0], i=3.0, d=[4.0, 5.0])
-    np.testing.assert_array_equal(gains.i, [3.0, 3.0])
-    assert gains.n == 2
-    assert gains.integrates
-    assert not Gains([1.0]).integrates
-
-
-def test_critical_damping():
-    gains = Gains.critically_damped(2, [3.0, 10.0])
-    np.testing.assert_array_equal(gains.p, [9.0, 100.0])
-    np.testing.assert_array_equal(gains.d**2, 4.0 * gains.p)
-
-
 @pytest.mark.parametrize(
     ("call", "said"),
     [

@@ -30,7 +30,7 @@ def left_by(trajectory, omega, zeta, knots):
     total = 0.0
     for begin, end in pairwise(knots):
         t = begin + 0.5 * (end - begin) * (x + 1.0)
-        push = np.array([-trajectory.sample(when).qdd[0] for when in t.tolist()])
+        push = -trajectory.samples(t)[:, 2, 0]
         total += 0.5 * (end - begin) * np.sum(weight * push * np.exp(pole * (trajectory.duration - t)))
     return abs(total)
 
@@ -39,8 +39,8 @@ def vibration(trajectory, omega, zeta, shaper=None):
     """What a quintic leaves, shaped or not."""
     if shaper is None:
         return left_by(trajectory, omega, zeta, [0.0, trajectory.duration])
-    knots = shaped_points(trajectory, shaper).times
-    return left_by(Shaped(trajectory, shaper), omega, zeta, knots)
+    points = shaped_points(trajectory, shaper)
+    return left_by(points, omega, zeta, points.times)
 
 
 @pytest.mark.parametrize("name", SHAPERS)
@@ -102,13 +102,6 @@ def test_a_frequency_wrong_by_a_tenth_leaves_what_theory_says(ratio):
     unshaped = vibration(FAST, ratio * OMEGA, 0.0)
     assert vibration(FAST, ratio * OMEGA, 0.0, zv) == pytest.approx(expected * unshaped, rel=1e-11)
     assert vibration(FAST, ratio * OMEGA, 0.0, zvd) == pytest.approx(expected**2 * unshaped, rel=1e-11)
-
-
-@pytest.mark.parametrize(("omega", "zeta"), MODES)
-def test_zvd_has_no_slope_over_the_frequency_where_zv_has_one(omega, zeta):
-    off = omega * (1.0 + np.array([-1e-5, 1e-5]))
-    assert (InputShaper.zv(omega, zeta).residual_vibration(off, zeta) > 2e-6).all()
-    assert (InputShaper.zvd(omega, zeta).residual_vibration(off, zeta) < 1e-9).all()
 
 
 @given(st.floats(0.0, 60.0), st.floats(0.0, 0.95), st.sampled_from(sorted(SHAPERS)))
@@ -182,7 +175,7 @@ def test_points_bring_back_the_shaped_motion(kind, name):
     trajectory, shaper = SHAPED[kind], SHAPERS[name]([OMEGA, 31.0], [0.02, 0.0])
     shaped, points = Shaped(trajectory, shaper), shaped_points(trajectory, shaper)
     assert points.duration == pytest.approx(shaped.duration, rel=1e-15)
-    times = np.random.default_rng(5).uniform(-0.1, shaped.duration + 0.1, 1000)
+    times = np.random.default_rng(5).uniform(-0.1, shaped.duration + 0.1, 200)
     if kind in {"cubic", "lines"}:  # whose accelerations, or velocities, jump at the points
         times = times[np.abs(times[:, None] - points.times).min(axis=1) > 1e-9]
     for t in times.tolist():
@@ -211,7 +204,7 @@ def test_points_a_hair_apart_do_no_harm():
         points, shaped = shaped_points(trajectory, shaper), Shaped(trajectory, shaper)
         assert len(points.times) == (3 if gap < 2e-7 else 4)
         between = np.linspace(1.0, 1.0 + gap, 21)[1:-1]
-        for t in [*np.linspace(0.0, shaped.duration, 500), *between]:
+        for t in [*np.linspace(0.0, shaped.duration, 60), *between]:
             wanted, there = shaped.sample(float(t)), points.sample(float(t))
             np.testing.assert_allclose(there.q, wanted.q, atol=2e-7)
             np.testing.assert_allclose(there.qd, wanted.qd, atol=1e-6)
@@ -225,19 +218,10 @@ def test_points_for_a_message_lie_on_the_motion_at_whole_nanoseconds():
     np.testing.assert_allclose(ticks, np.round(ticks), atol=1e-6)
     for k, t in enumerate(points.times[:-1].tolist()):
         np.testing.assert_array_equal(points.positions[k], shaped.sample(t).q)
-    for t in np.linspace(0.0, shaped.duration, 501).tolist():
+    for t in np.linspace(0.0, shaped.duration, 101).tolist():
         wanted, there = shaped.sample(t), points.sample(t)
         np.testing.assert_allclose(there.q, wanted.q, atol=2e-10)
         np.testing.assert_allclose(there.qdd, wanted.qdd, atol=1e-6)
-
-
-@pytest.mark.parametrize("kind", ["quintic", "points"])
-def test_velocity_and_acceleration_are_derivatives(kind):
-    shaped, h = Shaped(SHAPED[kind], InputShaper.zvd(OMEGA, 0.02)), 1e-5
-    for t in np.linspace(0.0131, shaped.duration - 0.0131, 40).tolist():
-        before, there, after = (shaped.sample(when) for when in (t - h, t, t + h))
-        np.testing.assert_allclose((after.q - before.q) / (2.0 * h), there.qd, atol=1e-6)
-        np.testing.assert_allclose((after.qd - before.qd) / (2.0 * h), there.qdd, atol=1e-4)
 
 
 @pytest.mark.parametrize("trajectory", [*SHAPED.values(), Hold(B)])

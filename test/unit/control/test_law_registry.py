@@ -39,7 +39,7 @@ def test_every_law_of_the_package_is_found_by_the_name_of_its_module():
 
 
 @pytest.mark.parametrize("name", law_names())
-@pytest.mark.parametrize("robot", ["puma560", "panda", "scara"])
+@pytest.mark.parametrize("robot", ["panda", "scara"])
 def test_the_default_parameters_of_every_law_hold_and_move_every_arm(name, robot):
     arm = rne.load_urdf(robot)
     law = find_law(name).law(arm)
@@ -51,21 +51,27 @@ def test_the_default_parameters_of_every_law_hold_and_move_every_arm(name, robot
     assert log.largest_error.max() < 1e-3
 
 
-def test_pd_gains_that_are_given_are_kept_and_the_others_chosen_below_what_is_unstable():
-    law = find_law("pd_gravity").law(ROBOT, {"d": np.array([-1.0, -1.0, -1.0, 2.0, -1.0, -1.0])})
-    assert law.gains.d[3] == 2.0
-    assert law.gains.p[3] == 20.0
-    assert (law.gains.d > 0.0).all()
+@pytest.mark.parametrize(("name", "given", "chosen"), [
+    ("pd_gravity", {"d": np.array([-1.0, -1.0, -1.0, 2.0, -1.0, -1.0])}, lambda law: law.gains.d),
+    ("joint_impedance", {"stiffness": np.array([-1.0, -1.0, -1.0, 2.0, -1.0, -1.0])}, lambda law: law.stiffness),
+    ("cartesian_impedance", {"stiffness": (-1.0,) * 3 + (2.0, -1.0, -1.0)}, lambda law: law.stiffness),
+])  # fmt: skip
+def test_what_is_given_is_kept_the_rest_chosen_and_a_control_loop_receives_it_without_a_search(name, given, chosen):
+    law = find_law(name).law(ROBOT, given)
+    assert chosen(law)[3] == 2.0
+    assert (chosen(law) > 0.0).all()
+    received = pickle.loads(pickle.dumps(law))
+    assert {"lowest_rate", "_largest"} & vars(received).keys()
+    assert received.lowest_rate == law.lowest_rate
+    assert not chosen(received).flags.writeable
+    q, still = np.full(6, 0.1), np.zeros(6)
+    np.testing.assert_array_equal(*(x.law(q, still, Reference(q + 0.1, still, still)) for x in (law, received)))
+
+
+def test_pd_gains_follow_the_damping_that_is_given_and_unstable_ones_are_refused():
+    assert find_law("pd_gravity").law(ROBOT, {"d": np.full(6, 2.0)}).gains.p.tolist() == [20.0] * 6
     with pytest.raises(ControlError, match=r"gains of PdGravity are stable from .* joint states per second on"):
         rate_warnings(rne.PdGravity(ROBOT, rne.Gains(1e4, 0.0, np.full(6, 1e3))), 250.0)
-
-
-def test_a_control_loop_that_receives_a_law_does_not_search_for_its_lowest_rate():
-    law = find_law("pd_gravity").law(ROBOT)
-    received = pickle.loads(pickle.dumps(law))
-    assert "_largest" in vars(received)
-    assert received.lowest_rate == law.lowest_rate
-    assert not received.gains.p.flags.writeable
 
 
 def test_a_module_of_one_s_own_is_a_law(springs, capsys):
@@ -103,22 +109,6 @@ def test_a_module_with_a_mistake_is_refused_with_it(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ControlError, match="cannot be imported: ZeroDivisionError"):
         find_law("mistaken_law")
-
-
-def test_a_law_s_own_state_begins_anew_with_a_run():
-    class Counting:
-        robot, begun = ROBOT, 0
-
-        def law(self, q, qd, reference, integral=None, **known):
-            zero = np.zeros(6)
-            return rne.TorqueTerms(zero, zero, rne.gravity_torque(ROBOT, q), zero, zero)
-
-        def restart(self):
-            self.begun += 1
-
-    law = Counting()
-    rne.simulate(rne.ArmPlant(ROBOT), law, rne.Hold(np.zeros(6)), seconds=0.01)
-    assert law.begun == 1
 
 
 def test_a_cartesian_law_is_refused_of_flexible_links_and_closed_loops(capsys):

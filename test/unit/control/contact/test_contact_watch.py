@@ -21,16 +21,15 @@ def in_time(runs: list[Outcome]) -> float:
 
 @pytest.mark.parametrize("name", ARMS)
 def test_pushes_are_felt_and_moving_is_not(name: str) -> None:
-    runs = [watched(name, seed, 1.2, pushes=True) for seed in range(DRAWS)]
-    assert sum(run.pushes for run in runs) == DRAWS
+    runs = [watched(name, seed, 1.2, pushes=True) for seed in range(DRAWS // 2)]
+    assert sum(run.pushes for run in runs) == DRAWS // 2
     assert in_time(runs) >= 0.95
     assert not sum(run.alarms for run in runs)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_friction_of_a_quarter_of_the_effort_is_no_contact(seed: int) -> None:
+def test_friction_of_a_quarter_of_the_effort_is_no_contact() -> None:
     """A joint that sticks may have it in either direction: what is observed of that comes later than what is known."""
-    assert not watched("puma560", seed, 6.0, pushes=False).alarms
+    assert not watched("puma560", 1, 6.0, pushes=False).alarms
 
 
 @pytest.mark.soak

@@ -37,23 +37,17 @@ def limit(made, *, support=ZERO, motion=ZERO, q=ZERO, qd=ZERO, dt=0.001):
 # -- what passes, and what is cut -------------------------------------------------------------------------------------
 
 
-def test_what_is_within_all_limits_passes_unchanged():
-    done = limit(limiter(), support=[30.0, -5.0], motion=[10.0, -3.0], q=[0.79, -1.89], qd=[1.99, -2.99])
-    np.testing.assert_array_equal(done.command, [40.0, -8.0])
-    assert not done.any
-    assert not done.saturated.any()
-
-
-def test_each_joint_is_cut_alone():
-    done = limit(limiter(), support=[40.0, 1.0], motion=[30.0, 2.0])
-    np.testing.assert_array_equal(done.command, [50.0, 3.0])
-    np.testing.assert_array_equal(done.flags, [EFFORT, 0])
-
-
-def test_support_beyond_the_limit_is_cut_and_flagged():
-    done = limit(limiter(), support=[60.0, -25.0], motion=[-20.0, 0.0])
-    np.testing.assert_array_equal(done.command, [40.0, -20.0])
-    np.testing.assert_array_equal(done.flags, [0, EFFORT])
+@pytest.mark.parametrize(("support", "motion", "command", "flags"), [
+    ([30.0, -5.0], [10.0, -3.0], [40.0, -8.0], [0, 0]),
+    ([40.0, 1.0], [30.0, 2.0], [50.0, 3.0], [EFFORT, 0]),
+    ([60.0, -25.0], [-20.0, 0.0], [40.0, -20.0], [0, EFFORT]),
+], ids=["within", "beyond", "support"])  # fmt: skip
+def test_each_joint_is_cut_alone_and_what_is_within_all_limits_passes_unchanged(support, motion, command, flags):
+    done = limit(limiter(), support=support, motion=motion, q=[0.79, -1.89], qd=[1.99, -2.99])
+    np.testing.assert_array_equal(done.command, command)
+    np.testing.assert_array_equal(done.flags, flags)
+    np.testing.assert_array_equal(done.saturated, np.array(flags) > 0)
+    assert done.any is any(flags)
 
 
 def test_scaling_keeps_the_direction_of_the_motion_and_the_whole_support():
@@ -180,7 +174,7 @@ def test_the_wall_never_pulls_outwards():
 
 
 @given(st.floats(-1e-7, 1e-7), st.floats(-5.0, 5.0), st.floats(-40.0, 40.0))
-@settings(derandomize=True, max_examples=60)
+@settings(derandomize=True, max_examples=30)
 def test_nothing_jumps_at_a_margins_edge_or_at_the_velocity_limit(offset_, qd, motion):
     for where in ({"q": 0.8, "qd": qd}, {"q": 0.2, "qd": 2.0}, {"q": 0.2, "qd": -2.0}, {"q": 1.0, "qd": qd}):
         efforts = []
@@ -330,7 +324,7 @@ def any_limits(draw):
 
 
 @given(st.lists(any_limits(), min_size=1, max_size=3), st.lists(message, min_size=1, max_size=12), pair)
-@settings(derandomize=True, max_examples=150)
+@settings(derandomize=True, max_examples=80)
 def test_no_input_breaks_what_is_promised(limits, messages, inertia):
     made = Limiter(limits[0])
     if (np.abs(inertia) <= 1e100).all() and min(inertia) >= 0.0:
@@ -360,7 +354,7 @@ def test_thousands_of_random_cycles_keep_what_is_promised(saturation):
     rng = np.random.default_rng(7)
     made = limiter(saturation=saturation, rate=[2000.0, 500.0])
     seen = 0
-    for _ in range(5000):
+    for _ in range(2500):
         inputs = list(rng.normal(size=(4, 2)) * np.array([[40.0], [60.0], [1.2], [2.0]]))
         dt, last = float(rng.choice([0.0, 0.001, 0.005, 0.5])), made.last
         done = made.limit(*inputs, dt)

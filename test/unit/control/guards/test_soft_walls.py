@@ -49,15 +49,12 @@ def drive(robot, limits, q, qd, *, seconds=1.0, dt=1e-3, motion=nothing, push=No
     return np.array([s.q for s in states]), np.array([s.qd for s in states]), np.array(efforts), np.array(flags)
 
 
-@pytest.mark.parametrize("side", [1.0, -1.0])
-def test_a_cart_at_the_stopping_speed_uses_the_margin_up_and_no_more(side):
-    robot = slider()
-    speed = float(CART.stopping_speed[0])
-    q, qd, efforts, flags = drive(robot, CART, [side * 0.85], [side * speed], dt=1e-4, seconds=0.5, stops=False)
-    deepest = np.max(side * q) - (1.0 - MARGIN)
+def test_a_cart_at_the_stopping_speed_uses_the_margin_up_and_no_more():
+    q, qd, efforts, flags = drive(slider(), CART, [-0.85], -CART.stopping_speed, dt=1e-4, seconds=0.3, stops=False)
+    deepest = np.max(-q) - (1.0 - MARGIN)
     assert 0.98 * MARGIN < deepest < MARGIN
-    assert np.min(side * qd) >= -FREQUENCY * MARGIN / np.e * 1.01  # a critically damped return
-    assert (side * efforts <= 0.0).all()
+    assert np.max(qd) <= FREQUENCY * MARGIN / np.e * 1.01  # a critically damped return
+    assert (efforts >= 0.0).all()
     assert flags.max() == STOP
 
 
@@ -68,7 +65,7 @@ def test_the_constant_of_the_stopping_speed_is_the_largest():
     assert np.e > STOPPING  # a damper that is whole from the edge on
 
 
-@pytest.mark.parametrize("speed", [0.01, 0.1, 0.5, 2.0, 5.0])
+@pytest.mark.parametrize("speed", [0.01, 0.5, 5.0])
 @pytest.mark.parametrize("fraction", [0.0, 0.5])
 def test_a_wall_gives_back_no_more_energy_than_its_spring_has_taken(speed, fraction):
     dt = 1e-3

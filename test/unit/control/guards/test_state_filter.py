@@ -60,13 +60,6 @@ class Stream:
         return sum(self.state(at, **named) for at in np.arange(begin, end - 1e-9, step))
 
 
-def test_the_first_state_is_a_new_time_base_the_others_are_not():
-    stream = Stream()
-    assert stream.state(0.0) is True
-    assert stream.state(0.001) is False
-    assert stream.filter.stamp == NOW + MS
-
-
 def test_after_a_reset_the_arm_is_wherever_the_next_state_finds_it():
     stream = Stream()
     stream.state(0.0, qd=(1.0, 1.0))
@@ -90,11 +83,15 @@ def test_what_is_not_finite_is_refused_with_the_joint(value, first):
     assert stream.qd.tolist() == [0.0, 0.0]
 
 
-def test_an_arrival_that_is_no_number_is_refused():
+@pytest.mark.parametrize(("stamp", "arrival", "problem"), [
+    (NOW, math.nan, StateProblem.NOT_FINITE),
+    *((stamp, 0.0, StateProblem.NO_STAMP) for stamp in (-1, -(2**63), 2**62, 2**200)),
+])  # fmt: skip
+def test_a_time_that_is_none_is_refused(stamp, arrival, problem):
     stream = Stream()
-    with pytest.raises(StateError, match="arrival is nan") as caught:
-        stream.filter.accept(NOW, math.nan, stream.q, stream.qd)
-    assert caught.value.problem is StateProblem.NOT_FINITE
+    with pytest.raises(StateError) as caught:
+        stream.filter.accept(stamp, arrival, stream.q, stream.qd)
+    assert caught.value.problem is problem
 
 
 @pytest.mark.parametrize("given", [{"q": (1.1e6, 0.0)}, {"qd": (0.0, -1e300)}])
@@ -102,14 +99,7 @@ def test_what_no_arm_can_reach_is_refused(given):
     assert Stream(velocity=(np.inf, np.inf)).refused(0.0, **given) is StateProblem.OUT_OF_RANGE
 
 
-def test_a_frozen_stream_is_refused_however_long_it_lasts():
-    stream = Stream()
-    stream.state(0.001)
-    for at in np.arange(0.002, 5.0, 0.01):
-        assert stream.refused(at, stamp=0.001) is StateProblem.DUPLICATE_STAMP
-
-
-@pytest.mark.parametrize("back", [1e-9, 0.01, 0.49, 10.0, 3600.0])
+@pytest.mark.parametrize("back", [1e-9, 0.49, 3600.0])
 def test_a_small_step_back_is_out_of_order_and_the_next_good_state_goes_on(back):
     stream = Stream()
     stream.run(0.0, 0.6)
@@ -148,16 +138,9 @@ def test_a_stamp_a_little_ahead_is_jitter_and_one_further_ahead_would_make_the_r
 def test_a_delay_that_stays_is_known_for_good(delay):
     stream = Stream()
     stream.run(0.0, 2.0)
-    for k in range(20_000):
+    for k in range(6000):
         assert stream.state(2.0 + delay + 1e-3 * k, stamp=2.0 + 1e-3 * k) is False
     assert stream.filter.late == pytest.approx(delay, rel=0.4)
-
-
-def test_a_clock_that_is_slow_for_good_is_no_growing_delay():
-    stream = Stream()
-    for k in range(4_000):
-        stream.state(2e-3 * k, stamp=1e-3 * k)
-    assert stream.filter.late < 0.01
 
 
 def test_a_broken_message_is_not_taken_for_a_new_time():
@@ -167,19 +150,28 @@ def test_a_broken_message_is_not_taken_for_a_new_time():
     assert stream.state(0.101) is False
 
 
-@pytest.mark.parametrize("rate", [0.01, 0.5, 0.97, 1.03])
-def test_a_simulation_runs_as_slowly_as_it_likes(rate):
-    stream = Stream()
-    assert sum(stream.state(at, stamp=rate * at) for at in np.arange(0.01, 6.0, 0.001 / min(rate, 1.0))) == 1
+K = np.arange(1, 8000)
+#: Times of arrival, s, and stamps, s, of simulations whose time is not that of the clock.
+PACES = {
+    **{f"at {rate} of real time": (at := np.arange(0.01, 6.0, 0.001 / min(rate, 1.0)), rate * at)
+       for rate in (0.01, 0.5, 0.97, 1.03)},
+    "at changing speed": (np.cumsum(0.001 / (0.5 + 0.4 * np.sin(K / 500.0))), 1e-3 * K),
+    "with a delay of 80 ms at the start that goes away, and another one later":
+        (at := np.arange(0.0, 6.0, 1e-3), 1.0 + at - np.interp(at, [0, 0.4, 2.8, 2.9, 3.4], [0.08, 0, 0, 0.08, 0])),
+}  # fmt: skip
 
 
-def test_a_simulation_whose_speed_changes_is_not_late():
+@pytest.mark.parametrize("pace", PACES)
+def test_a_simulation_runs_as_it_likes(pace):
     stream = Stream()
-    stamp, at, new = 0.001, 0.0, 0
-    for k in range(8000):
-        stamp, at = stamp + 0.001, at + 0.001 / (0.5 + 0.4 * math.sin(k / 500.0))
-        new += stream.state(at, stamp=stamp)
-    assert new == 1
+    assert sum(stream.state(at, stamp=stamp) for at, stamp in zip(*PACES[pace], strict=True)) == 1
+
+
+def test_a_clock_that_is_slow_for_good_is_no_growing_delay():
+    stream = Stream()
+    for k in range(4_000):
+        stream.state(2e-3 * k, stamp=1e-3 * k)
+    assert stream.filter.late < 0.01
 
 
 @pytest.mark.parametrize(("rate", "within", "begin"), [(1.1, 3.0, 0.0), (1.5, 1.0, 3.0), (3.0, 0.5, 0.0)])
@@ -197,15 +189,6 @@ def test_a_clock_faster_than_real_time_is_refused_until_restart(rate, within, be
     stream.filter.restart()
     assert stream.state(50.0) is True
     assert stream.run(50.001, 53.0) == 0
-
-
-def test_states_that_catch_up_once_are_no_fast_clock():
-    """A stream that begins with a delay of 80 ms that goes away, and has another one later."""
-    stream, lag, new = Stream(), 0.08, 0
-    for at in np.arange(0.0, 6.0, 1e-3):
-        lag = min(lag + 9e-4, 0.08) if 2.8 < at < 3.0 else max(lag - 2e-4, 0.0)
-        new += stream.state(at, stamp=at - lag + 1.0)
-    assert new == 1
 
 
 def test_a_simulation_that_slows_down_all_at_once_is_late_until_restart():
@@ -299,24 +282,13 @@ def test_a_stamp_missing_once_is_refused():
     assert stream.state(0.101) is False
 
 
-@pytest.mark.parametrize("stamp", [-1, -(2**63), 2**62, 2**200])
-def test_a_stamp_that_is_none_is_refused(stamp):
-    stream = Stream()
-    with pytest.raises(StateError) as caught:
-        stream.filter.accept(stamp, 0.0, stream.q, stream.qd)
-    assert caught.value.problem is StateProblem.NO_STAMP
-
-
 def test_a_position_may_move_as_far_as_twice_the_velocity_limit_takes_it():
-    furthest = 2.0 * 2.0 * (0.01 + 0.002) + 0.002
-    for way, taken in ((furthest - 1e-9, True), (furthest + 1e-9, False)):
-        stream = Stream()
+    furthest, near, far = 2.0 * 2.0 * (0.01 + 0.002) + 0.002, Stream(), Stream()
+    for stream in (near, far):
         stream.state(0.0)
-        if taken:
-            assert stream.state(0.01, (-way, 0.0)) is False
-            continue
-        assert stream.refused(0.01, (-way, 0.0)) is StateProblem.POSITION_JUMP
-        assert "joint 'a' is -0.05 from its last good place after 0.010000 s" in stream.text
+    assert near.state(0.01, (1e-9 - furthest, 0.0)) is False
+    assert far.refused(0.01, (-1e-9 - furthest, 0.0)) is StateProblem.POSITION_JUMP
+    assert "joint 'a' is -0.05 from its last good place after 0.010000 s" in far.text
 
 
 def test_a_stream_that_stays_where_it_jumped_to_is_refused_until_reset():
@@ -510,7 +482,7 @@ def test_a_middleware_without_numbers_is_no_reason_to_refuse(number):
 BAD = st.sampled_from(["nan", "far", "jump", "fast", "twin", "back", "none"])
 
 
-@settings(max_examples=150, derandomize=True)
+@settings(max_examples=80, derandomize=True)
 @given(st.lists(
     st.tuples(
         st.floats(1e-4, 0.02), st.floats(-1.0, 1.0), st.lists(BAD, max_size=3).filter(lambda x: x.count("fast") < 3),
@@ -542,7 +514,7 @@ NUMBERS = st.one_of(st.floats(), st.floats(-4.0, 4.0), st.floats(-20.0, 20.0))
 STAMPS = st.one_of(st.integers(), st.integers(NOW - 10**10, NOW + 10**10), st.just(0))
 
 
-@settings(max_examples=200, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(st.lists(
     st.tuples(STAMPS, st.floats(-0.01, 2.0), st.lists(NUMBERS, min_size=4, max_size=4), st.booleans(),
               st.one_of(st.none(), st.integers(-2, 2**64)), st.integers(0, 19)),

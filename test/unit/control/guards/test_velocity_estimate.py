@@ -61,7 +61,7 @@ def test_the_noise_gain_is_as_documented():
     a = math.exp(-2.0 * math.pi * 50.0 * DT)
     gain = (1.0 - a) / DT * math.sqrt(2.0 / (1.0 + a))
     assert gain == pytest.approx(290.0, rel=0.01)
-    noise = np.random.default_rng(3).normal(0.0, 1e-5, 100_000)
+    noise = np.random.default_rng(3).normal(0.0, 1e-5, 40_000)
     assert estimated(DT * np.arange(len(noise)), noise)[100:].std() == pytest.approx(1e-5 * gain, rel=0.02)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 
 import numpy as np
@@ -14,8 +13,8 @@ from support.mechanisms import five_bar
 
 import rne_dynamics as rne
 from rne_dynamics.control.control_law import rate_warnings
-from rne_dynamics.control.laws import find_law
 from rne_dynamics.control.laws.cartesian_impedance import _motions
+from rne_dynamics.control.task_space import rotation_vector
 from rne_dynamics.errors import ControlError, ModelError
 
 PANDA = rne.load_urdf("panda")
@@ -88,7 +87,7 @@ def cartesian(name, **given):
     return Loop(name, "cartesian_impedance", given)
 
 
-@pytest.mark.parametrize("name", ["panda", "puma560", "ur10"])
+@pytest.mark.parametrize("name", ["panda", "puma560"])
 def test_a_wrench_from_outside_deflects_the_tool_by_wrench_over_stiffness(name):
     stiffness = np.array(SOFT) * (10.0 if name == "puma560" else 1.0)  # of large motors
     loop = cartesian(name, null_space_stiffness=1.0, stiffness=tuple(stiffness))
@@ -117,8 +116,9 @@ def stiffness_of(loop):
     return M, J.T @ np.diag(law.stiffness) @ J + N @ np.diag(law.null_space_stiffness) @ N.T
 
 
-@pytest.mark.parametrize(("name", "stiffness"), [("panda", (60.0,) * 3 + (0.8,) * 3), ("puma560", SOFT)])
-@pytest.mark.parametrize("ratio", [0.3, 0.7])
+@pytest.mark.parametrize(("name", "stiffness", "ratio"), [
+    ("panda", (60.0,) * 3 + (0.8,) * 3, 0.3), ("puma560", SOFT, 0.7),
+])  # fmt: skip
 def test_every_mode_below_30_rad_per_s_has_the_damping_ratio(name, stiffness, ratio):
     given = {"stiffness": stiffness, "damping_ratio": (ratio,) * 6, "null_space_stiffness": 5.0}
     M, K = stiffness_of(cartesian(name, **given))
@@ -167,8 +167,7 @@ def through(name):
     return start, way
 
 
-@pytest.mark.parametrize("name", ["puma560", "ur10"])
-@pytest.mark.parametrize("mode", ["impedance", "operational_space"])
+@pytest.mark.parametrize(("name", "mode"), [("puma560", "operational_space"), ("ur10", "impedance")])
 def test_a_motion_through_a_singular_posture_is_tracked(name, mode):
     start, way = through(name)
     given = {"link": TIP[name], "mode": mode, "damping_ratio": (1.0,) * 6}
@@ -215,8 +214,6 @@ def test_force_and_moment_of_the_spring_are_limited():
 
 @pytest.mark.parametrize("angle", [0.0, 1e-10, 1e-5, 1.0, 3.0, np.pi - 1e-10, np.pi])
 def test_the_error_of_a_turn_is_its_rotation_vector(angle):
-    from rne_dynamics.control.task_space import rotation_vector
-
     rng = np.random.default_rng(4)
     for axis in (*np.eye(3), *rng.normal(size=(5, 3))):
         R, turn = Rotation.random(random_state=1), Rotation.from_rotvec(angle * axis / np.linalg.norm(axis))
@@ -225,7 +222,7 @@ def test_the_error_of_a_turn_is_its_rotation_vector(angle):
         np.testing.assert_allclose(Rotation.from_rotvec(found).as_matrix(), turn.as_matrix(), atol=1e-7)
 
 
-@pytest.mark.parametrize("name", list(START))
+@pytest.mark.parametrize("name", ["panda", "four_joint_arm"])  # with more joints than a pose needs, and fewer
 def test_defaults_follow_a_move_on_every_arm(name):
     loop = Loop(name, "cartesian_impedance", {})
     assert rate_warnings(loop.law, 250.0) == ()
@@ -233,17 +230,6 @@ def test_defaults_follow_a_move_on_every_arm(name):
     loop.run(1.5, move.sample)
     np.testing.assert_allclose(loop.arm.state.q, loop.start + 0.3, atol=0.02)
     assert np.abs(loop.arm.state.qd).max() < 0.01
-
-
-def test_what_a_control_loop_receives_is_the_same_law_and_searches_for_nothing():
-    law = find_law("cartesian_impedance").law(PANDA, {"stiffness": (-1.0,) * 3 + (10.0,) * 3})
-    assert law.stiffness[3] == 10.0
-    received = pickle.loads(pickle.dumps(law))
-    assert "lowest_rate" in vars(received)
-    np.testing.assert_array_equal(received.numbers, law.numbers)
-    q, still = START["panda"], np.zeros(7)
-    a, b = (np.array(x.law(q, still, rne.Reference(q + 0.1, still, still))) for x in (law, received))
-    np.testing.assert_array_equal(a, b)
 
 
 def test_a_given_stiffness_that_is_softened_is_reported_by_axis():

@@ -65,7 +65,7 @@ def start_of(accepted: Accepted, now: Reference, rate: float = 1.0) -> Motion:
     return motion
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_hostile_requests_are_refused_with_a_text_or_stay_within_limits(seed):
     made = requests(seed, 1000)
     count, refusals = look_at_all(made, lambda r: offer(r, typed=seed % 2 == 0), seed)
@@ -253,8 +253,6 @@ def test_efforts_and_too_many_points_are_refused():
                 offer(replace(request, rows=[replace(request.rows[0], effort=other)]), typed)
     with pytest.raises(TrajectoryError, match=f"it has {MOST_POINTS + 1} points"):
         read_points(JOINTS, range(MOST_POINTS + 1), JOINTS)  # counted before any is looked at
-    with pytest.raises(TrajectoryError, match="it has 1001 points; 1 to 1000 are taken"):
-        check_count(1001, MOST_POSITIONS // 1000)
     with pytest.raises(TrajectoryError, match="it has 1001 points; 1 to 1000 are taken"):
         check_count(1001, MOST_POSITIONS // 1000)
 

@@ -173,14 +173,10 @@ def test_a_trapezoid_is_met_wherever_it_bends_between_two_points(offset, acceler
     assert np.abs(found[inside, 1] - true[inside, 1]).max() < 0.05
 
 
-def test_a_path_within_the_limits_is_the_same_object():
-    trajectory = SampledTrajectory(np.array([0.0, 1.0]), np.array([[0.0], [0.5]]), np.zeros((2, 1)), np.zeros((2, 1)))
-    limits = MotionLimits(("a",), np.full(1, -1.0), np.full(1, 0.5), np.full(1, 1.0), 0.05)
-    assert limited_path(trajectory.path, limits) is trajectory.path
-
-
-def test_a_request_that_is_too_fast_is_not_made_into_another_one():
-    """From rest to rest in a second: the spline's peak is 1.875 of the mean, which no planner sent."""
-    trajectory = SampledTrajectory(np.array([0.0, 1.0]), np.array([[0.0], [0.9]]), np.zeros((2, 1)), np.zeros((2, 1)))
-    limits = MotionLimits(("a",), np.full(1, -1.0), np.full(1, 1.0), np.full(1, 1.0), 0.05)
-    assert limited_path(trajectory.path, limits) is trajectory.path
+@pytest.mark.parametrize(("goal", "upper"), [(0.5, 0.5), (0.9, 1.0)], ids=["within", "too fast"])
+def test_a_path_within_the_limits_and_a_request_that_is_too_fast_stay_the_same_object(goal, upper):
+    """From rest to rest in a second the spline's peak is 1.875 of the mean: no planner sent 0.9 rad."""
+    rest = np.zeros((2, 1))
+    path = SampledTrajectory(np.array([0.0, 1.0]), np.array([[0.0], [goal]]), rest, rest).path
+    limits = MotionLimits(("a",), np.full(1, -1.0), np.full(1, upper), np.full(1, 1.0), 0.05)
+    assert limited_path(path, limits) is path

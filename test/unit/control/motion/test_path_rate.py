@@ -71,16 +71,6 @@ def test_a_fall_that_is_called_off_goes_on_for_a_moment():
     assert min(late.at(k * MS)[1] for k in range(280, 900)) >= 0.0
 
 
-def test_a_slope_that_is_brought_along_is_kept_up():
-    rate = PathRate(0, 2.0, 0.5, -3.0)
-    rate.follow(0, 0.0)
-    assert rate.at(0) == (2.0, 0.5, -3.0)
-    s, r, slope = rate.at(MS)
-    assert r < 0.5
-    assert slope < 0.0
-    assert s > 2.0
-
-
 def test_a_brake_is_never_longer_than_asked_and_stops_dead():
     for slope in (0.0, -3.0, 3.0):
         rate = PathRate(0, 0.0, 0.7, slope)

@@ -52,14 +52,10 @@ def test_never_further_from_zero_and_gravity_than_the_tolerance():
 def test_the_tolerance_is_friction_and_model_error():
     robot = rne.load_urdf("puma560")
     gravity = np.arange(6.0)
-    coulomb = rne_friction(robot)
+    friction = joint_friction(robot)
+    coulomb = np.maximum(friction.coulomb_forward, friction.coulomb_backward)
     expected = coulomb + FRICTION * robot.effort_limit + MODEL_ERROR * gravity
     np.testing.assert_allclose(start_tolerance(robot, gravity, np.full(6, 1e9)), expected)
-
-
-def rne_friction(robot):
-    found = joint_friction(robot)
-    return np.maximum(found.coulomb_forward, found.coulomb_backward)
 
 
 # -- in the supervisor ------------------------------------------------------------------------------------------------

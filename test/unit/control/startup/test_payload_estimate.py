@@ -109,20 +109,19 @@ def rne_parameters(robot, body):
 # -- refused or not ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("worst", [False, True], ids=["random friction", "all friction along gravity"])
 @pytest.mark.parametrize("name", ARMS)
-def test_no_false_alarm_in_two_hundred_starts(name, worst):
+def test_no_false_alarm_in_two_hundred_starts_with_all_friction_along_gravity(name):
     robot, alarms = arm(name), 0
     f = rubs(robot)
     for q, rng in starts(robot, 200, 1):
         gravity = gravity_torque(robot, q)
-        stuck = f * np.sign(gravity) * np.sign(rng.normal()) if worst else f * rng.uniform(-1.0, 1.0, robot.n)
+        stuck = f * np.sign(gravity) * np.sign(rng.normal())
         found = held(robot, q, gravity + stuck + off(robot, q, rng) + noise(robot, rng))
         alarms += not found.agrees
     assert alarms < 2  # below 1 %
 
 
-@pytest.mark.parametrize("mass", [0.5, 1.0, 2.0, 3.5, 5.0])
+@pytest.mark.parametrize("mass", [1.0, 2.0, 5.0])
 @pytest.mark.parametrize("name", ARMS)
 def test_refused_exactly_where_the_significance_says_so(name, mass):
     robot, refused, close = arm(name), 0, 0
@@ -145,7 +144,7 @@ def test_refused_exactly_where_the_significance_says_so(name, mass):
             assert "payload" in [cause.kind for cause in found.causes]
     assert not close
     # how much that is, at random postures: figures of docs/states.md
-    least = {"ur5_robot.urdf": {2.0: 0.9, 3.5: 1.0}, "panda.urdf": {1.0: 0.85, 2.0: 0.95}, "puma560": {5.0: 0.85}}
+    least = {"ur5_robot.urdf": {2.0: 0.9, 5.0: 1.0}, "panda.urdf": {1.0: 0.85, 2.0: 0.95}, "puma560": {5.0: 0.85}}
     assert refused >= least[name].get(mass, 0.0) * 40
 
 
@@ -199,16 +198,6 @@ def test_the_parameters_that_are_named_make_the_arm_agree(mass):
     assert re.search(r"unknown payload at link 'wrist_3_link': -?0\.\d+ ± [\d.]+ kg", again.text)
 
 
-def test_a_payload_that_the_model_has_too_many():
-    robot = arm("ur5_robot.urdf")
-    rng = np.random.default_rng(5)
-    model = with_payload(robot, Payload("wrist_3_link", 1.8, np.zeros(3)))
-    found = held(model, REACHED_OUT, gravity_torque(robot, REACHED_OUT) + noise(robot, rng))
-    assert not found.agrees
-    assert "kg less at link 'wrist_3_link'" in found.text
-    assert "correct payload.*" in found.text
-
-
 def test_what_a_posture_does_not_show_is_said():
     robot = arm("ur5_robot.urdf")
     rng = np.random.default_rng(6)
@@ -222,19 +211,6 @@ def test_what_a_posture_does_not_show_is_said():
     assert not aside.agrees
     assert "first moment" in aside.text
     assert "does not show its mass" in aside.text
-
-
-def test_hardware_that_compensates_gravity_and_reports_the_rest():
-    robot = arm("ur5_robot.urdf")
-    rng = np.random.default_rng(7)
-    options = {"compensated": frozenset({"gravity"})}
-    assert held(robot, REACHED_OUT, noise(robot, rng), **options).agrees
-    gravity = gravity_torque(robot, REACHED_OUT)
-    assert held(robot, REACHED_OUT, gravity + noise(robot, rng), **options).agrees
-    more = gravity_torque(with_payload(robot, Payload("wrist_3_link", 2.0, np.zeros(3))), REACHED_OUT) - gravity
-    found = held(robot, REACHED_OUT, more + noise(robot, rng), **options)
-    assert not found.agrees
-    assert "the arm's own software" in found.text
 
 
 @pytest.mark.parametrize("limit", [0.0, np.inf])

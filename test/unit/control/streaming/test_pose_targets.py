@@ -111,7 +111,7 @@ def random_targets(name: str, count: int, seed: int, period: float) -> None:
 
 @pytest.mark.parametrize("name", LINKS)
 def test_random_targets_in_and_out_of_reach(name):
-    random_targets(name, 4, 3, 4e-3)
+    random_targets(name, 2, 3, 4e-3)
 
 
 @pytest.mark.parametrize("name", LINKS)

@@ -39,8 +39,7 @@ class BurstRig(ForeignRig):
             self.held_back = []
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize("name", ["computed_torque", "disturbance_observer"])
+@pytest.mark.parametrize(("name", "seed"), [("computed_torque", 1), ("disturbance_observer", 2)])
 def test_a_motion_reaches_its_goal(name, seed):
     """Before: the support in gaps was the feedback to gaps before, and drove it beyond 1.5 velocity limits."""
     law = find_law(name).law(PLANAR, {} if name != "computed_torque" else {"p": 720.0, "d": 48.0})

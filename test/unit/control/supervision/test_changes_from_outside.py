@@ -61,6 +61,8 @@ def test_a_check_begins_anew_with_another_model():
     rig = Rig(LOADED, START.copy(), settings(ROBOT, check=CHECK))
     rig.run(0.5)
     assert rig.supervisor.gate.checking
+    with pytest.raises(ControlError, match="start-up check"):
+        rig.move(START + 0.1, 1.0)
     rig.supervisor.adopt(settings(LOADED, check=CHECK))
     rig.run(0.45)
     assert rig.supervisor.gate.checking  # not over: what was seen before does not count
@@ -87,3 +89,4 @@ def test_changes_that_come_often_do_not_keep_the_rate_of_the_states_from_being_s
         rig.run(0.06)
         rig.supervisor.adopt(settings(ROBOT, min_rate=100.0))
     assert rig.mode in (Mode.STOPPING, Mode.FAULT)
+    assert "min_rate" in rig.supervisor.cause

@@ -21,8 +21,6 @@ from rne_dynamics.errors import StateProblem
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 STEPS = (-3600.0, -1.0, -0.45, -0.3, -0.2, -0.12, -0.09, -0.05, -0.02, -0.012, 0.04, 0.12, 0.3, 0.45, 1.0, 3600.0)
-#: Steps that cannot be distinguished from jitter or a delay of one message: time goes on.
-SMALL = (-0.0015, -0.001, -0.0004, 0.0004, 0.001, 0.005, 0.02)
 
 
 def arm(name: str, period: float = 0.0, **changes: Any) -> Clocked:
@@ -87,11 +85,11 @@ def shared_out(*steps: float) -> list[tuple[str, float]]:
 
 
 @pytest.mark.parametrize(("name", "steps", "changes"), [
-    *((name, STEPS[3 * k :: 5 if k else 1], {}) for k, name in enumerate(ARMS)),
-    ("puma560", STEPS[::2], {"command_delay": 0.002}),
+    *((name, STEPS[3 * k :: 5 if k else 2], {}) for k, name in enumerate(ARMS)),
+    ("puma560", STEPS[1::4], {"command_delay": 0.002}),
 ])
 def test_each_step_in_motion_ends_it_and_the_arm_is_held_where_it_is(name, steps, changes):
-    """All steps with the first arm, each other arm and one with prediction with some of them."""
+    """Some steps with each arm, and with prediction; an arm that is held has all of them at each rate."""
     rig = arm(name, **changes)
     for step in steps:
         rig.move_off()
@@ -106,19 +104,7 @@ def test_each_step_in_motion_ends_it_and_the_arm_is_held_where_it_is(name, steps
     rig.never_dropped()
 
 
-@pytest.mark.parametrize(("name", "steps"), [(name, SMALL[k :: 3 if k else 1]) for k, name in enumerate(ARMS)])
-def test_a_motion_goes_on_over_steps_as_small_as_jitter(name, steps):
-    rig = arm(name)
-    for step in steps:
-        rig.move_off()
-        rig.set_clock(step)
-        rig.go(0.8)
-        assert rig.mode is Mode.HOLDING
-        assert rig.endings[-1][0] in (Ending.SUCCEEDED, Ending.STOPPED), rig.endings[-1]
-    rig.never_dropped()
-
-
-@pytest.mark.parametrize(("name", "step"), shared_out(-0.3, -0.05, -0.012, -0.005, -0.0009, 0.05, 0.3))
+@pytest.mark.parametrize(("name", "step"), shared_out(-0.3, -0.012, -0.0009, 0.05))
 def test_steps_in_a_row(name, step):
     """Twenty of them, 30 ms apart."""
     rig = arm(name)
@@ -132,8 +118,7 @@ def test_steps_in_a_row(name, step):
 
 
 @pytest.mark.parametrize(("name", "period"), [
-    *(("panda", period) for period in (0.002, 0.004, 0.01, 0.02, 0.03)),
-    ("four_joint_arm", 0.004), ("four_joint_arm", 0.03),
+    ("panda", 0.002), ("panda", 0.01), ("panda", 0.03), ("four_joint_arm", 0.004),
 ])
 def test_at_each_rate(name, period):
     """With a period of 10 ms the gains tolerate a delay that is shorter than the period."""
@@ -149,7 +134,7 @@ def test_at_each_rate(name, period):
 @pytest.mark.parametrize("name", EACH)
 def test_steps_while_held_floating_and_stopping(name):
     rig = arm(name)
-    for step in (-3600.0, -0.45, -0.12, -0.02, 0.05, 0.45, 3600.0):
+    for step in (-3600.0, -0.12, -0.02, 0.05, 0.45):
         place = rig.simulator.state.q.copy()
         rig.set_clock(step)
         rig.go(0.2)
@@ -175,14 +160,14 @@ def test_steps_while_held_floating_and_stopping(name):
 @pytest.mark.parametrize("name", EACH)
 def test_gravity_compensation_floats_on(name):
     rig = arm(name, tracking=False)
-    for step in (-3600.0, -0.45, -0.12, -0.02, 0.05, 0.45, 3600.0):
+    for step in (-3600.0, -0.12, -0.02, 0.05, 0.45):
         rig.set_clock(step)
         rig.go(0.2)
         assert rig.mode is Mode.FLOATING
     rig.never_dropped()
 
 
-@pytest.mark.parametrize("step", [-3600.0, -0.3, 0.3, 3600.0])
+@pytest.mark.parametrize("step", [-0.3, 3600.0])
 def test_the_start_up_check_begins_anew_and_takes_its_time(step):
     robot = rne.load_urdf("panda")
     plain = settings(robot, check=StartCheck(duration=0.3, required=True))
@@ -196,7 +181,7 @@ def test_the_start_up_check_begins_anew_and_takes_its_time(step):
     rig.never_dropped()
 
 
-@pytest.mark.parametrize(("name", "step"), shared_out(-3600.0, -0.3, -0.12, -0.02, 0.05, 0.3, 3600.0))
+@pytest.mark.parametrize(("name", "step"), shared_out(-3600.0, -0.02, 0.3))
 def test_a_stream_of_setpoints_is_called_off_and_can_begin_again(name, step):
     rig = arm(name)
     plain = rig.settings.limits
@@ -225,14 +210,11 @@ def test_a_stream_of_setpoints_is_called_off_and_can_begin_again(name, step):
     rig.never_dropped()
 
 
-@pytest.mark.parametrize(("name", "rate"), [
-    ("four_joint_arm", 5e-4), *zip(ARMS, [-5e-4, 5e-4, -5e-4], strict=True),
-])
-def test_a_clock_that_is_slewed_disturbs_nothing(name, rate):
+def test_a_clock_that_is_slewed_disturbs_nothing():
     """As fast as NTP does, for a minute at 200 states per second: 30 ms in all, more than the gains tolerate."""
-    rig = arm(name, 0.005, bandwidth=10.0)
-    rig.rate = rate
-    rig.go(60.0 if name == "four_joint_arm" else 5.0)
+    rig = arm("four_joint_arm", 0.005, bandwidth=10.0)
+    rig.rate = 5e-4
+    rig.go(60.0)
     assert rig.mode is Mode.HOLDING
     assert rig.supervisor.counters.time_jumps == 0
     assert rig.supervisor.machine.stream.filter.late < 0.002

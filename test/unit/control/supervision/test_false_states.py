@@ -125,8 +125,7 @@ def wrong_velocity(name, j, kind, period, friction, times=(None, 0.15, 0.3, 0.45
         assert rig.mode is Mode.HOLDING
 
 
-@pytest.mark.parametrize("kind", WRONG)
-@pytest.mark.parametrize(("name", "j"), SOME)
+@pytest.mark.parametrize(("name", "j", "kind"), [(*SOME[k % len(SOME)], kind) for k, kind in enumerate(WRONG)])
 def test_a_wrong_velocity_is_replaced_by_the_estimate(name, j, kind):
     wrong_velocity(name, j, kind, 1e-3, friction=False, times=(None, 0.3))
 
@@ -169,8 +168,7 @@ def freezing(name, j, speed_too, friction):
         assert f"position of joint {rig.robot.joint_names[j]!r} has stood still" in rig.supervisor.cause
 
 
-@pytest.mark.parametrize("speed_too", [False, True])
-@pytest.mark.parametrize(("name", "j"), SOME)
+@pytest.mark.parametrize(("name", "j", "speed_too"), [(*joint, k % 2 > 0) for k, joint in enumerate(SOME)])
 def test_a_reading_that_freezes_in_motion_is_a_fault(name, j, speed_too):
     freezing(name, j, speed_too, friction=False)
 
@@ -215,8 +213,8 @@ def test_a_joint_that_does_not_move_at_all_is_stuck_not_frozen():
 
 
 @pytest.mark.parametrize(("period", "resolution", "speed"), [
-    *((4e-3, resolution, speed) for resolution in (0.0, 1e-5, 1e-4, 1e-3) for speed in (0.02, 0.1, 0.95)),
-    (1e-3, 0.0, 0.95), (1e-3, 1e-4, 0.02), (1e-3, 1e-3, 0.02), (1e-3, 1e-3, 0.1),
+    *((4e-3, resolution, speed) for resolution in (0.0, 1e-4, 1e-3) for speed in (0.02, 0.95)),
+    (1e-3, 1e-4, 0.02), (1e-3, 1e-3, 0.1),
 ])
 def test_healthy_encoders_are_neither_frozen_nor_estimated(period, resolution, speed):
     rig = arm("puma560", period)
@@ -234,9 +232,8 @@ def test_healthy_encoders_are_neither_frozen_nor_estimated(period, resolution, s
     assert not rig.supervisor.counters.refused
 
 
-@pytest.mark.parametrize("name", ["puma560", "panda"])
-def test_friction_that_nobody_compensates_is_not_a_frozen_reading(name):
-    rig = arm(name)
+def test_friction_that_nobody_compensates_is_not_a_frozen_reading():
+    rig = arm("puma560")
     plain = rig.settings
     rig.supervisor.adopt(replace(plain, tracking=replace(plain.tracking, friction_compensation=None)))
     rig.run(0.4)
@@ -253,7 +250,7 @@ def test_friction_that_nobody_compensates_is_not_a_frozen_reading(name):
 # -- delays -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "recover_automatically"), [("planar2", True), ("panda", False), ("panda", True)])
+@pytest.mark.parametrize(("name", "recover_automatically"), [("planar2", True), ("panda", False)])
 def test_a_delay_longer_than_the_timeout_is_no_new_normal(name, recover_automatically):
     rig = arm(name)
     rig.supervisor.adopt(replace(rig.settings, recover_automatically=recover_automatically))
@@ -264,16 +261,6 @@ def test_a_delay_longer_than_the_timeout_is_no_new_normal(name, recover_automati
     assert Mode.HOLDING not in rig.modes[rig.modes.index(Mode.STOPPING):]
     assert rig.supervisor.counters.refused[StateProblem.DELAYED] > 100
     assert not rig.sent[-1].any()
-
-
-def test_a_delay_that_the_gains_do_not_tolerate_is_refused():
-    rig = arm("panda", lateness=0.02)
-    rig.run(1.0)
-    go(rig)
-    rig.run(0.3)
-    assert peak(rig, 3.0, late(rig.period, 0.05)) <= UNSEEN
-    assert rig.mode is Mode.FAULT
-    assert rig.supervisor.counters.refused[StateProblem.DELAYED] > 10
 
 
 def test_after_a_delay_somebody_may_take_the_stream_as_it_is():
@@ -318,20 +305,3 @@ def test_a_stalled_machine_is_held_again_as_soon_as_states_arrive_in_time():
 
 
 # -- clocks -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("rate", "moving"), [(1.2, True), (3.0, False)])
-def test_a_clock_faster_than_real_time_ends_in_a_fault(rate, moving):
-    rig = arm("planar2")
-    rig.run(1.0)
-    if moving:
-        go(rig, 0.5, 4.0)
-        rig.run(0.3)
-    origin = round(1e9 * rig.simulator.state.t) + 10**18
-
-    def fast(state):
-        return state | {"stamp": origin + round(rate * (state["stamp"] - origin))}
-
-    assert peak(rig, 4.0, fast) <= 1.0
-    assert rig.supervisor.counters.refused[StateProblem.CLOCK_TOO_FAST] > 0
-    assert rig.mode is Mode.FAULT

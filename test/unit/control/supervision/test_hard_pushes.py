@@ -13,7 +13,7 @@ from rne_dynamics.control.supervision.states import Mode
 #: Of 400 pushes of the Panda the fastest was 3.9 with the inertia of 0.2 s ago, 4.3 with that of 0.05 s ago.
 FASTEST = {"puma560": 1.6, "panda": 4.5, "ur10": 9.0, "puma560 on a moving base": 1.6, "pantograph": 2.5}
 #: Numbers of pushes: fast, and slow; more of the arm that is judged by how many of them stop it.
-FEW, MANY, MOST = 3, 40, 120
+FEW, MANY, MOST = 2, 40, 120
 #: Part of the pushes that may stop the four-joint arm; of 400 it was 0.15, of the first 40 0.33, of these 0.2.
 STOPPED = 0.25
 
@@ -49,7 +49,7 @@ def test_hundreds_of_pushes(name):
     assert not wrong(name, range(MANY, 10 * MANY))
 
 
-@pytest.mark.parametrize("number", [0, 11, 17])
+@pytest.mark.parametrize("number", [0, 17])
 def test_a_held_arm_that_is_thrown_is_stopped_with_its_weight_held(number):
     """A twist of the hand that its wrist cannot hold: the motors that do brake it are not cut."""
     one = push("panda", number, guided=False)

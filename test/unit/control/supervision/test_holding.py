@@ -36,7 +36,7 @@ def moved_by_hand(rig: Rig, by: np.ndarray, seconds: float = 1.0) -> None:
     simulator.reset()
 
 
-@pytest.mark.parametrize("joint", [1, 2, 5])
+@pytest.mark.parametrize("joint", [1, 5])
 def test_an_arm_that_was_moved_while_the_drives_were_off_does_not_jump(joint):
     rig = held()
     by = np.zeros(6)

@@ -45,8 +45,7 @@ def swing_to(rig, way=0.4, duration=0.8):
         rig.move(rig.supervisor.queue.reference.q + way, duration)
 
 
-@pytest.mark.parametrize("which", ARMS)
-@pytest.mark.parametrize(("late", "acts"), [(0.0, 0.0), (0.003, 0.002), (0.005, 0.015)])
+@pytest.mark.parametrize(("which", "late", "acts"), [(3, 0.0, 0.0), (5, 0.003, 0.002), (3, 0.005, 0.015)])
 def test_the_delay_is_measured_at_the_start(which, late, acts):
     rig = rig_of(which, Line(0.002, late), Deviation(command_delay=acts))
     rig.run(0.6)
@@ -62,10 +61,9 @@ def test_without_reported_efforts_the_delay_is_not_known_and_motion_is_allowed()
     rig.supervisor.ready()
 
 
-@pytest.mark.parametrize("which", ARMS)
-def test_a_delay_beyond_what_the_gains_tolerate_locks_motion_and_the_arm_is_held(which):
+def test_a_delay_beyond_what_the_gains_tolerate_locks_motion_and_the_arm_is_held():
     """Before: 1600/80 with 12 ms threw the arm while it was held."""
-    rig = rig_of(which, Line(0.001, 0.006), Deviation(mass=(0.5,) * 30, command_delay=0.006), bandwidth=40.0)
+    rig = rig_of(5, Line(0.001, 0.006), Deviation(mass=(0.5,) * 30, command_delay=0.006), bandwidth=40.0)
     assert driven(rig, 1.0) < 0.7
     assert rig.mode is Mode.HOLDING
     with pytest.raises(ControlError, match=r"gains tolerate 5\.4 ms.*lower the gains to p = 3\d\d, d = 3\d"):
@@ -81,18 +79,18 @@ def test_where_friction_holds_the_arm_the_delay_is_known_in_its_first_motion():
     assert "gains tolerate 5.4 ms" in rig.endings[-1][1]
 
 
-@pytest.mark.parametrize(("law", "most"), [
-    ("joint_impedance", "16.0"), ("cartesian_impedance", "16.0"), ("pd_gravity", "8.3"),
-])
-@pytest.mark.parametrize(("late", "locked"), [(0.006, False), (0.018, True)])
-def test_a_delay_beyond_what_the_law_tolerates_locks_motion(law, most, late, locked):
+@pytest.mark.parametrize(("law", "most", "late"), [
+    ("joint_impedance", "16.0", 0.018), ("cartesian_impedance", "16.0", 0.018), ("pd_gravity", "8.3", 0.018),
+    ("cartesian_impedance", "", 0.006),
+])  # fmt: skip
+def test_a_delay_beyond_what_the_law_tolerates_locks_motion(law, most, late):
     """Before: a wrist on springs was thrown that was damped little, and whose speed was answered 18 ms later."""
     rig = rig_of(5, Line(0.001, 0.5 * late), Deviation(command_delay=0.5 * late), law=law)
     driven(rig, 0.6)
     swing_to(rig, 0.1)
     driven(rig, 1.0)
-    assert bool(rig.supervisor.loop.locked) is locked
-    if locked:
+    assert bool(rig.supervisor.loop.locked) is bool(most)
+    if most:
         with pytest.raises(ControlError, match=f"law tolerates {most} ms.*law computed_torque with command_delay"):
             rig.supervisor.ready()
 
@@ -145,7 +143,7 @@ def test_states_that_become_late_in_motion_throw_nothing(which, late):
     assert driven(rig, 1.5) < 1.5
 
 
-@pytest.mark.parametrize(("which", "frequency"), [(3, 12.0), (5, 12.0), (5, 18.0), (3, 25.0)])
+@pytest.mark.parametrize(("which", "frequency"), [(5, 12.0), (5, 18.0), (3, 25.0)])
 def test_elastic_gears_with_a_delay_oscillate_without_overspeed(which, frequency):
     deviation = Deviation(friction=0.3, frequency=frequency, rotor=0.4, command_delay=0.006)
     rig = rig_of(which, Line(0.001, 0.002), deviation, **{"stop.policy": "hold"})  # a released arm falls
@@ -154,11 +152,10 @@ def test_elastic_gears_with_a_delay_oscillate_without_overspeed(which, frequency
     assert driven(rig, 2.0) < 1.5
 
 
-@pytest.mark.parametrize("which", ARMS)
-@pytest.mark.parametrize("deviation", [
-    Deviation(friction=2.0, resolution=2.0 * np.pi / 2**12),
-    Deviation(friction=0.5, frequency=30.0, backlash=5e-4, resolution=2.0 * np.pi / 2**12),
-    Deviation(mass=(1.5,) * 30, dry=0.02),
+@pytest.mark.parametrize(("which", "deviation"), [
+    (3, Deviation(friction=2.0, resolution=2.0 * np.pi / 2**12)),
+    (5, Deviation(friction=0.5, frequency=30.0, backlash=5e-4, resolution=2.0 * np.pi / 2**12)),
+    (3, Deviation(mass=(1.5,) * 30, dry=0.02)),
 ], ids=["encoder", "gears", "friction"])  # fmt: skip
 def test_a_healthy_arm_keeps_all_of_its_feedback(which, deviation):
     rig = rig_of(which, Line(0.002, 0.001, 5e-4), deviation)
@@ -169,11 +166,10 @@ def test_a_healthy_arm_keeps_all_of_its_feedback(which, deviation):
     assert rig.supervisor.loop.part(0.0) == 1.0
 
 
-@pytest.mark.parametrize(("deviation", "line"), [
-    (Deviation(friction=0.0, frequency=25.0, rotor=0.3, command_delay=0.003), Line(0.001)),
-    (Deviation(friction=1.73, frequency=32.3, rotor=0.83), Line(0.002, 0.0056)),
+@pytest.mark.parametrize(("which", "deviation", "line"), [
+    (3, Deviation(friction=0.0, frequency=25.0, rotor=0.3, command_delay=0.003), Line(0.001)),
+    (5, Deviation(friction=1.73, frequency=32.3, rotor=0.83), Line(0.002, 0.0056)),
 ])
-@pytest.mark.parametrize("which", ARMS)
 def test_a_guided_arm_on_elastic_gears_does_not_swing_behind_a_delay(which, deviation, line):
     """Before: its damping fed the swinging of gears, to 2.8 velocity limits."""
     rig = rig_of(which, line, deviation, bandwidth=10.0)
@@ -184,9 +180,8 @@ def test_a_guided_arm_on_elastic_gears_does_not_swing_behind_a_delay(which, devi
     assert rig.mode is Mode.FLOATING
 
 
-@pytest.mark.parametrize("which", ARMS)
-def test_a_hand_that_shakes_a_guided_arm_keeps_its_damping(which):
-    rig = rig_of(which, Line(0.002), Deviation())
+def test_a_hand_that_shakes_a_guided_arm_keeps_its_damping():
+    rig = rig_of(5, Line(0.002), Deviation())
     rig.run(0.4)
     rig.supervisor.hand_guide(True)
     link = end_links(rig.robot)[-1]

@@ -62,7 +62,6 @@ def test_friction_that_the_arm_does_not_have_drives_no_joint(name):
         rig.run(0.002, corrupt=lambda state: None)
         speeds.append(fast(rig))
     assert rig.mode is Mode.STOPPING
-    print(name, f"{at:.2f}, then up to {max(speeds):.2f}, in the end {speeds[-1]:.3f}")
     assert max(speeds) < at + 0.05
     assert speeds[-1] < 0.5 * at
 

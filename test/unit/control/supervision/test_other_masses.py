@@ -126,7 +126,7 @@ def test_an_arm_does_not_fall_while_its_feedback_grows(name):
     assert max(start_of(name, seed) for seed in range(4)) < (1.2 if name == "four_joint_arm" else 0.5)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_pantograph_is_not_thrown_with_a_delay_of_3_to_6_ms(seed):
     """Before: mechanisms were not checked, and what is refused now reached 1.3 to 1.4 velocity limits here."""
     robot, rng = assembled(rne.load_model("pantograph")), np.random.default_rng(seed)
@@ -136,7 +136,7 @@ def test_the_pantograph_is_not_thrown_with_a_delay_of_3_to_6_ms(seed):
     assert not peak(robot, given, motion_limits(robot, values), start, rng.uniform(0.003, 0.006), rng) > 1.5
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_puma_on_a_moving_base_is_not_thrown(seed):
     robot, rng = rne.load_urdf("puma560"), np.random.default_rng(seed)
     given = settings(robot, base=BaseSensor(filter=20.0))

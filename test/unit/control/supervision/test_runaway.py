@@ -60,16 +60,17 @@ def test_no_reversed_motor_is_driven_on(robot):
                 break
             if r.mode is Mode.HOLDING:
                 r.move(r.supervisor.queue.reference.q + 0.2, 1.0)
-        if Mode.STOPPING not in r.modes:
-            continue  # friction holds it
         r.run(0.3)
         assert longest_drive(r, stopping_step(r)) <= CUT + 2 * r.period, f"joint {j}"
         r.run(1.2)
         assert r.mode is Mode.FAULT
+        if robot is PUMA:  # the last joint of the Panda slows down by itself
+            assert f"joint{j + 1}" in r.supervisor.cause
+            assert "cut" in r.supervisor.cause
         r.check()
 
 
-@pytest.mark.parametrize("swap", [(0, 1), (1, 2), (3, 5)])
+@pytest.mark.parametrize("swap", [(0, 1), (3, 5)])
 def test_swapped_motors_are_cut(swap):
     order = np.arange(6)
     order[list(swap)] = order[list(swap)[::-1]]
@@ -151,12 +152,3 @@ def test_a_runaway_in_a_stop_is_cut_too():
         assert longest_drive(r, int(np.argmax(fast))) <= CUT + 2 * r.period
     assert r.mode is Mode.RELEASED
     r.check()
-
-
-def test_the_text_says_which_joint_and_what_was_done():
-    sign = np.array([1.0, -1.0, 1.0, 1.0, 1.0, 1.0])
-    r = rig(PUMA, lambda command: sign * command)
-    r.run(1.0)
-    assert r.mode is Mode.FAULT
-    assert "joint2" in r.supervisor.cause
-    assert "cut" in r.supervisor.cause

@@ -16,8 +16,6 @@ from rne_dynamics.control.supervision.settings import StartCheck
 from rne_dynamics.control.supervision.states import Mode, StopPlan
 from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.errors import ControlError
-from rne_dynamics.model.assembly import with_payload
-from rne_dynamics.model.tree import Payload
 
 ROBOT = rne.load_urdf("puma560")
 START = np.array([0.1, 0.4, -0.3, 0.2, 0.3, 0.1])
@@ -53,18 +51,9 @@ def released(r: Rig) -> None:
     assert r.last.last
 
 
-def test_activation_holds_the_arm_where_it_is():
-    r = rig()
-    r.run(1.0)
-    assert r.modes == [Mode.WAITING, Mode.HOLDING]
-    held(r)
-    sent = r.check()
-    np.testing.assert_allclose(sent[-1], rne.gravity_torque(ROBOT, r.simulator.state.q), atol=0.5)
-
-
 def test_activation_begins_at_the_effort_the_arm_reports():
-    r = rig()
-    gravity = rne.gravity_torque(ROBOT, START)
+    limits = replace(settings(ROBOT).limits, rate=5.0 * ROBOT.effort_limit)  # too slow to get there from zero
+    r, gravity = rig(limits=limits), rne.gravity_torque(ROBOT, START)
     r.run(0.003, corrupt=lambda state: {**state, "reported": gravity.copy()})
     np.testing.assert_allclose(r.sent[0], gravity, rtol=1e-9, atol=1e-9)
 
@@ -77,19 +66,6 @@ def test_feedback_grows_after_activation():
     assert r.last is not None
     full = 400.0 * 0.002 * np.diag(rne.mass_matrix(ROBOT, far)).min()
     assert np.abs(r.last.terms.feedback).max() < 0.05 * max(full, 1.0)
-
-
-def test_a_trajectory_leads_to_its_goal():
-    r = settled()
-    r.move(GOAL, 0.5, delay=0.05)
-    assert r.mode is Mode.HOLDING
-    r.run(0.3)
-    assert r.mode is Mode.TRACKING
-    r.run(0.6)
-    assert r.mode is Mode.HOLDING
-    held(r, GOAL)
-    assert [e for e, _ in r.endings] == [Ending.SUCCEEDED]
-    r.check()
 
 
 def test_a_motion_replaced_in_motion_has_no_jump():
@@ -133,19 +109,6 @@ def test_cancel_may_stop_and_release():
     r.check()
 
 
-def test_an_arm_that_cannot_follow_is_aborted_and_held():
-    r = settled()
-    r.move(GOAL, 0.5, tolerances=Tolerances(ROBOT.joint_names, path=0.01))
-    r.run(0.1)
-    stuck = r.simulator.state.q.copy()  # but for the encoder's last bit: without that it would be a frozen reading
-    r.run(0.4, corrupt=lambda s: {**s, "q": stuck + 1e-7 * (s["sequence"] % 2), "qd": 0.0 * stuck}, command=False)
-    (ending, text), = r.endings
-    assert ending is Ending.PATH
-    assert "joint" in text
-    assert "0.01" in text
-    assert r.mode is Mode.HOLDING
-
-
 @pytest.mark.parametrize("policy", ["ramp", "release", "hold"])
 @pytest.mark.parametrize("moving", [False, True])
 def test_a_stop_brakes_holds_and_lets_down(policy, moving):
@@ -182,17 +145,13 @@ def test_a_stop_brakes_holds_and_lets_down(policy, moving):
         assert r.mode is Mode.HOLDING
 
 
-@pytest.mark.parametrize("moving", [False, True])
-def test_lost_states_stop_the_arm_by_dead_reckoning_and_end_in_a_fault(moving):
-    r = settled()
-    if moving:
-        r.move(GOAL, 0.5)
-        r.run(0.25)
+def test_lost_states_stop_the_arm_by_dead_reckoning_and_end_in_a_fault():
+    r = in_motion()
     speed = np.abs(r.simulator.state.qd).max()
     r.run(0.35, corrupt=lambda state: None)
     assert r.mode is Mode.STOPPING
     assert r.supervisor.machine.dead_reckoning
-    assert np.abs(r.simulator.state.qd).max() <= max(0.1 * speed, 0.02), "dead reckoning has stopped it"
+    assert np.abs(r.simulator.state.qd).max() <= 0.1 * speed, "dead reckoning has stopped it"
     r.run(0.5, corrupt=lambda state: None)
     assert r.mode is Mode.FAULT
     assert "no usable joint state" in r.supervisor.cause
@@ -225,38 +184,6 @@ def test_a_process_that_slept_starts_anew():
     r.run(0.5)
     assert r.mode is Mode.HOLDING
     assert r.supervisor.counters.lost == 1
-    r.check()
-
-
-def test_deactivation_in_motion_and_without_states():
-    r = in_motion(0.2)
-    r.supervisor.stop(r.now, "deactivated", ending=True)
-    r.run(0.05)
-    r.run(1.0, corrupt=lambda state: None)
-    assert r.mode is Mode.INACTIVE
-    released(r)
-    assert [e for e, _ in r.endings] == [Ending.STOPPED]
-    r.check()
-
-
-def test_a_requested_stop_goes_on_when_lost_states_come_back():
-    r = settled()
-    r.supervisor.stop(r.now, "asked for")
-    r.run(0.35, corrupt=lambda state: None)
-    assert r.supervisor.machine.dead_reckoning
-    r.run(0.6)
-    assert r.mode is Mode.RELEASED
-    r.check()
-
-
-def test_too_few_states_end_in_a_fault():
-    r = rig(min_rate=500.0)
-    r.run(1.2)
-    assert r.mode is Mode.HOLDING
-    count = iter(range(10**6))
-    r.run(2.5, corrupt=lambda s: s if next(count) % 5 == 0 else None)
-    assert r.mode is Mode.FAULT
-    assert "min_rate" in r.supervisor.cause
     r.check()
 
 
@@ -295,16 +222,6 @@ def test_a_controller_that_only_floats():
     r.check()
 
 
-def test_no_motion_before_the_start_up_check_is_passed():
-    r = settled(check=StartCheck(duration=0.3, tolerance=0.1))
-    with pytest.raises(ControlError, match="start-up check"):
-        r.move(GOAL, 0.5)
-    r.run(0.5)
-    r.move(GOAL, 0.5)
-    r.run(1.0)
-    held(r, GOAL)
-
-
 @pytest.mark.parametrize("tracking", [True, False])
 def test_an_arm_that_weighs_something_else_may_not_move(tracking):
     r = rig(check=StartCheck(duration=0.3, tolerance=0.1), tracking=tracking)
@@ -321,28 +238,6 @@ def test_an_arm_that_weighs_something_else_may_not_move(tracking):
         r.run(1.0)
         assert r.mode is Mode.FAULT
         assert "joint2" in r.supervisor.cause
-
-
-def test_overspeed_ends_in_a_fault():
-    r = rig(states=replace(settings(ROBOT).states, velocity=np.full(6, np.inf)))
-    r.run(0.3)
-    fast = 2.0 * ROBOT.velocity_limit
-    r.run(0.002, corrupt=lambda state: {**state, "qd": fast.copy()})
-    assert r.mode is Mode.STOPPING
-    r.run(1.0)
-    assert r.mode is Mode.FAULT
-    assert "joint1" in r.supervisor.cause
-    r.check()
-
-
-def test_new_settings_in_motion_are_softened_by_the_rate():
-    r = in_motion(0.2)
-    heavy = with_payload(ROBOT, Payload(ROBOT.link_names[-1], 2.0, (0.0, 0.0, 0.1)))
-    r.supervisor.adopt(settings(heavy, bandwidth=15.0))
-    r.run(0.6)
-    assert r.mode is Mode.HOLDING
-    assert r.endings[0][0] is Ending.SUCCEEDED or r.endings[0][0] is Ending.GOAL
-    r.check()
 
 
 def test_speed_scaling_slows_a_motion_down():
