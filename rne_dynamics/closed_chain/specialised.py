@@ -76,7 +76,7 @@ def code_of(
 
     None for actuated joints that are no coordinates, and for a mechanism that is singular at its posture.
     """
-    if quantity not in WITH_CODE:
+    if quantity not in WITH_CODE or not generic_rank(mechanism).coordinates:
         return None
     key = quantity, b"" if base is None else base.tobytes()
     return kept_code(mechanism, key, lambda: recipe_of(mechanism, quantity, base), quick=quick)
@@ -126,8 +126,6 @@ def _samples(mechanism: Mechanism) -> tuple[Array, Array, Array, bool] | None:
 
     In plain Python: the general kernels, which take seconds to compile, may never be needed.
     """
-    if not generic_rank(mechanism).coordinates:  # random positions of dependent joints never close
-        return None
     packed, rng, found, maps = pack(mechanism), Dice(1), [], []
     work, python, q = workspace(packed), PlainKernels({}, np.zeros), mechanism.posture[mechanism.actuated]
     start = np.array(mechanism.posture)
