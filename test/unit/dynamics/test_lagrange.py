@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support.arms import chain
+from support.differences import along, rate
 from support.errors import relative_error
 from support.robots import CASES, robot
 from support.trees import TREES
@@ -20,7 +21,6 @@ from rne_dynamics.model import layout
 
 PACKAGE = Path(rne.__file__).parent
 STATES = 4
-DIFFERENCES = {1: 0.75, 2: -0.15, 3: 1.0 / 60.0}
 
 
 @pytest.fixture(scope="module", params=[*CASES, *((name, "") for name in TREES)], ids=lambda x: "-".join(x).strip("-"))
@@ -48,12 +48,7 @@ def test_terms_agree_with_newton_euler(model):
 
 def test_rate_of_the_inertia_matrix(model):
     q, qd, _ = states(model, 3)
-    h = 1e-3
-    W_dot = 0.0
-    for k, weight in DIFFERENCES.items():
-        ahead, behind = (rne.integrate_configuration(model, q, s * k * h * qd) for s in (1.0, -1.0))
-        change = rne.lagrange_terms(model, ahead, qd).W - rne.lagrange_terms(model, behind, qd).W
-        W_dot = W_dot + weight * change / h
+    W_dot = along(model, lambda x: rne.lagrange_terms(model, x, qd).W, q, qd)
     terms = rne.lagrange_terms(model, q, qd)
     assert relative_error(terms.W_dot, W_dot, scale=np.abs(terms.W).max()) < 1e-10
 
@@ -78,12 +73,7 @@ def displaced(model: rne.RobotModel, q: np.ndarray, qd: np.ndarray, s: int, h: f
 
 def test_partial_derivatives_of_the_kinetic_energy(model):
     q, qd, _ = states(model, 4)
-    h = 1e-3
-    expected = [
-        sum(w * (displaced(model, q[0], qd[0], s, k * h) - displaced(model, q[0], qd[0], s, -k * h)) / h
-            for k, w in DIFFERENCES.items())
-        for s in range(model.n)
-    ]  # fmt: skip
+    expected = [rate(partial(displaced, model, q[0], qd[0], s)) for s in range(model.n)]
     size = float(rne.kinetic_energy(model, q[0], qd[0]))
     assert relative_error(rne.lagrange_terms(model, q[0], qd[0]).dT_dq, expected, scale=size) < 1e-9
 

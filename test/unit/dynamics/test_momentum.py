@@ -21,9 +21,6 @@ from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
-from rne_dynamics.simulation.plant.coordinates import State
-from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.stepping.stepping import integrate
 
 MODELS = (
     ("puma560", "fixed"),
@@ -116,71 +113,6 @@ def test_about_a_point_of_one_link_relative_momentum_is_inertia_times_spin() -> 
         found = rne.momentum(robot, q, qd, p, links=[link.name], point_velocity=v)
         expected = R @ link.inertia.about_origin @ R.T @ w
         assert relative_error(found.angular, expected, scale=1e-3) < 1e-12
-
-
-@pytest.mark.parametrize(("name", "base"), MODELS)
-def test_rate_of_momentum_is_what_acts_from_outside(name: str, base: str) -> None:
-    """Euler's laws for the whole robot: base reaction, weight and loads; fixed, mass-centre and moving points."""
-    robot = model(name, base)
-    rng = np.random.default_rng(3)
-    q, qd, qdd = rne.random_configuration(robot, rng), rng.normal(size=robot.n), rng.normal(size=robot.n)
-    link = robot.link_names[-1]
-    wrench = rng.normal(size=6) * 10.0
-    P, v_P, a_P = rng.normal(size=(3, 3))
-
-    def at(t: float, **how) -> np.ndarray:
-        there = rne.integrate_configuration(robot, q, t * qd + 0.5 * t * t * qdd)
-        return np.concatenate(rne.momentum(robot, there, qd + t * qdd, **how))
-
-    poses = rne.forward_kinematics(robot, q)
-    root, there = poses[robot.tree.root], poses[link]
-    base_force = rne.joint_reactions(robot, q, qd, qdd, wrenches={link: wrench}).base
-    centre, mass = rne.center_of_mass(robot, q), robot.mass
-    force = root[:3, :3] @ base_force[:3] + there[:3, :3] @ wrench[:3] + mass * robot.gravity
-
-    def moment(about: np.ndarray) -> np.ndarray:
-        total = np.cross(centre - about, mass * robot.gravity)
-        for pose, x in ((root, base_force), (there, wrench)):
-            total = total + pose[:3, :3] @ x[3:] + np.cross(pose[:3, 3] - about, pose[:3, :3] @ x[:3])
-        return total
-
-    size = np.abs(base_force).max() + mass * 9.81
-    laws = (
-        (at, moment(np.zeros(3))),
-        (lambda t: at(t, point=P), moment(P)),
-        (lambda t: at(t, point="com"), moment(centre)),
-        # the point moves as P + v t + a t²/2
-        (
-            lambda t: at(t, point=P + t * v_P + 0.5 * t * t * a_P),
-            moment(P) - np.cross(v_P, rne.momentum(robot, q, qd).linear),
-        ),
-        (
-            lambda t: at(t, point=P + t * v_P + 0.5 * t * t * a_P, point_velocity=v_P + t * a_P),
-            moment(P) - np.cross(mass * (centre - P), a_P),
-        ),
-    )
-    for f, expected in laws:
-        assert relative_error(rate(f, 4e-3), np.concatenate([force, expected]), scale=size) < 1e-9
-
-
-def test_a_floating_robot_left_alone_keeps_both() -> None:
-    """Nothing from outside, efforts inside: linear momentum and angular momentum about any fixed point stay."""
-    robot = floating_arm()
-    rng = np.random.default_rng(4)
-    q, qd = rne.random_configuration(robot, rng), rng.normal(size=robot.n)
-
-    def effort(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        return np.concatenate([np.zeros(6), [3.0 * np.sin(5.0 * t), -2.0 * qd[7]]])
-
-    start = rne.kinetic_energy(robot, q, qd)
-    before = np.concatenate(rne.momentum(robot, q, qd))
-    about_centre = rne.momentum(robot, q, qd, "com").angular
-    states = integrate(ArmPlant(robot), State(0.0, q, qd), effort, [0.5, 1.0, 2.0])
-    for state in states:
-        after = np.concatenate(rne.momentum(robot, state.q, state.qd))
-        assert relative_error(after, before) < 1e-8
-        assert relative_error(rne.momentum(robot, state.q, state.qd, "com").angular, about_centre) < 1e-8
-    assert abs(rne.kinetic_energy(robot, states[-1].q, states[-1].qd) - start) > 0.1 * start, "the efforts did work"
 
 
 @pytest.mark.parametrize("name", ["talos_full_v2.urdf", "panda.urdf", "icub_reduced.urdf", "hextilt_flying_arm_5.urdf"])

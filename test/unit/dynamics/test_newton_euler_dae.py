@@ -3,10 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.arms import chain, gripper
-from support.robots import CASES, robot
+from support.robots import robot
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.declared.arguments import bodies_wrenches, packed_base
 from rne_dynamics.dynamics.free_bodies.reduced_equations import (
     newton_euler_dae_forward,
     newton_euler_dae_inverse,
@@ -14,33 +13,9 @@ from rne_dynamics.dynamics.free_bodies.reduced_equations import (
 )
 from rne_dynamics.dynamics.free_bodies.system import MaximalSystem, maximal_pattern
 from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, body_poses_batch
-from rne_dynamics.errors import SingularInertiaError
 from rne_dynamics.model import layout
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink, rotation_about
-
-STATES = 4
-
-
-class Case:
-    """Random states of a robot with external loads on some links, and a moving base where it is not floating."""
-
-    def __init__(self, model: rne.RobotModel, seed: int = 0, count: int = STATES) -> None:
-        rng = np.random.default_rng(seed)
-        self.model = model
-        self.q = rne.random_configuration(model, rng, count)
-        self.qd, self.qdd = rng.normal(size=(2, count, model.n))
-        links = [model.link_names[-1], model.link_names[len(model.link_names) // 2]]
-        self.given = {"wrenches": {link: 10.0 * rng.normal(size=(count, 6)) for link in links}}
-        if model.base == "fixed":
-            self.given["base_motion"] = rne.BaseMotion(*rng.normal(size=(4, count, 3)))
-        self.base = packed_base(model, self.given.get("base_motion"), (count,))
-        self.loads = bodies_wrenches(model, self.given["wrenches"], (count,))
-
-
-@pytest.fixture(params=CASES, ids="-".join, scope="module")
-def case(request: pytest.FixtureRequest) -> Case:
-    return Case(robot(*request.param))
 
 
 def second_difference(values: np.ndarray, h: float) -> np.ndarray:
@@ -141,17 +116,6 @@ def test_reactions_of_the_pendulum_in_closed_form(angle, rate):
     assert np.abs(force[3:]).max() < 1e-12
 
 
-@pytest.mark.parametrize("tip", [Inertia(), Inertia(1e-30)], ids=["nothing", "next to nothing"])
-@pytest.mark.parametrize("moving", [0.0, 1.0])
-def test_a_joint_that_moves_no_inertia_is_named(tip, moving):
-    tree = chain(3).tree
-    joint = TreeJoint("empty", JointKind.REVOLUTE, "link2", "feather", position=np.array([0.1, 0.2, 0.0]))
-    model = rne.assemble(KinematicTree("arm", (*tree.links, TreeLink("feather", tip)), (*tree.joints, joint)))
-    q = moving * np.arange(4.0)
-    with pytest.raises(SingularInertiaError, match="'empty' of robot 'arm'"):
-        rne.forward_dynamics(model, q, q, q, method="newton_euler_dae")
-
-
 def test_a_robot_without_joints_and_a_batch_without_rows():
     nothing = rne.assemble(KinematicTree("block", (TreeLink("base", Inertia(1.0)),), ()))
     assert rne.forward_dynamics(nothing, [], [], [], method="newton_euler_dae").shape == (0,)
@@ -170,10 +134,9 @@ def test_a_pattern_is_made_once_for_a_topology_and_its_fill_grows_with_the_bodie
 
 def test_the_system_is_symmetric_in_the_equations_own_order():
     """[[𝓜, −Kᵀ, 0], [−K, 0, S], [0, Sᵀ, J]]: the same numbers carry motion outward and forces inward."""
-    model = gripper()
-    case = Case(model)
+    model, rng = gripper(), np.random.default_rng(0)
     system = MaximalSystem.of(model)
-    blocks = system.blocks(case.base[0], case.q[0], case.qd[0], case.loads[0])
+    blocks = system.blocks(model.base_at_rest, *rng.normal(size=(2, model.n)), rng.normal(size=(model.bodies, 6)))
     matrix, pattern = system.matrix(blocks.transfer).toarray(), system.pattern
     F, a, q = pattern.force.ravel(), pattern.motion.ravel(), pattern.coordinate
     ordered = matrix[np.ix_([*F, *a, *q], [*a, *F, *q])]

@@ -51,24 +51,3 @@ def test_holds_for_other_parameters_of_the_same_robot():
     change = Y @ (rne.inertial_parameters(loaded) - rne.inertial_parameters(model))
     expected = rne.inverse_dynamics(loaded, q, qd, qdd) - rne.inverse_dynamics(model, q, qd, qdd)
     assert relative_error(change, expected) < 1e-13
-
-
-def test_parameters_are_in_the_documented_order_about_the_joint():
-    arm = chain(1)
-    m, c = 1.0, np.array([0.1, 0.02, 0.05])
-    about_joint = np.diag([0.02, 0.03, 0.04]) + m * (c @ c * np.eye(3) - np.outer(c, c))
-    expected = [m, *(m * c), *about_joint[np.triu_indices(3)]]
-    assert rne.inertial_parameters(arm) == pytest.approx(expected, rel=1e-15)
-
-
-def test_a_joint_feels_only_the_bodies_it_carries():
-    arm = chain(3)
-    Y = rne.regressor(arm, *state(arm)).reshape(3, 3, 10)
-    feels = Y.any(axis=2)
-    assert np.array_equal(feels, np.triu(np.ones((3, 3), dtype=bool)))
-
-
-def test_rotor_inertia_folds_mimic_joints():
-    vehicle = docked_vehicle()
-    expected = dict.fromkeys(vehicle.joint_names, 0.0) | {"slide": 0.7, "b": 0.3 + 1.5**2 * 0.2}
-    assert rne.rotor_inertia(vehicle) == pytest.approx(list(expected.values()), rel=1e-15)
