@@ -17,7 +17,7 @@ def faulty(tmp_path: Path) -> Path:
     return path
 
 
-def test_findings_are_a_table_in_the_order_of_the_lines(faulty: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_findings_in_the_order_of_the_lines_as_table_and_json(faulty: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(faulty)]) == 1
     out = capsys.readouterr().out
     places = [out.index(text) for text in ("value is -2 kg", "an axis must not be zero", "effort is 0")]
@@ -25,9 +25,6 @@ def test_findings_are_a_table_in_the_order_of_the_lines(faulty: Path, capsys: py
     for column in ("line", "severity", "element", "what", "fix"):
         assert column in out
     assert out.endswith(f"{faulty}: 2 errors, 1 warning\n")
-
-
-def test_json(faulty: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(faulty), "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert (report["file"], report["ok"]) == (str(faulty), False)

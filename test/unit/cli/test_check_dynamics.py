@@ -91,24 +91,17 @@ OVERPOWERED = {
     "talos_reduced_box.urdf": {"torso_2_joint", "arm_left_2_joint", "arm_right_2_joint"},
     "talos_reduced_corrected.urdf": {"torso_2_joint", "arm_left_2_joint", "arm_right_2_joint"},
     "tiago_dual.urdf": {"suspension_left_joint", "suspension_right_joint"},
+    # the arm of a shuttle works in weightlessness
+    "shuttle_arm.urdf": {"shoulder_pitch", "elbow_pitch", "wrist_pitch", "wrist_yaw"},
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("path", [
     pytest.param(path, id=f"{path.parents[1].name}-{path.stem}", marks=[] if few else [pytest.mark.slow])
     for path in wheel_robots() for few in [path.name in {*WHEEL, *OVERPOWERED}]
-])
-def test_published_robots_raise_no_false_alarm(path: Path) -> None:
+] + [share_file(f"urdf/{name}.urdf") for name in shipped_robots()])
+def test_published_robots_and_those_that_ship_raise_no_false_alarm(path: Path) -> None:
     findings = found(path)
     assert {f.element.split("'")[1] for f in findings} == OVERPOWERED.get(path.name, set())
     assert all(f.severity.value == "note" for f in findings)
     assert not any("from the joint before it" in f.message for f in lint(path).findings)
-
-
-@pytest.mark.parametrize("name", shipped_robots())
-def test_robots_that_ship_raise_none(name: str) -> None:
-    findings = found(share_file(f"urdf/{name}.urdf"))
-    # the arm of a shuttle works in weightlessness
-    assert {f.element.split("'")[1] for f in findings} == (
-        {"shoulder_pitch", "elbow_pitch", "wrist_pitch", "wrist_yaw"} if name == "shuttle_arm" else set()
-    )

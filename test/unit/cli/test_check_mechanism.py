@@ -46,22 +46,39 @@ def test_what_ships_is_clean(name: str, capsys: Capture) -> None:
     assert mechanism["distance_to_singular"] > 0.1
 
 
-def test_redundant_constraints_are_a_note(capsys: Capture) -> None:
-    main(["check", "four_bar", "--json"])
-    (finding,) = json.loads(capsys.readouterr().out)["findings"]
-    assert (finding["severity"], finding["element"]) == ("note", "loops")
-    assert finding["message"].startswith(
-        "3 of 5 blocked directions are redundant: Grübler's count gives -2 degrees of freedom, the rank 1;"
-    )
+#: What is changed in a mechanism's file; severity, line and element of the finding, its message and fix in parts.
+FOUND = {
+    "redundant constraints": (
+        FOUR_BAR, (), "note", 8, "loops",
+        "3 of 5 blocked directions are redundant: Grübler's count gives -2 degrees of freedom, the rank 1;", "",
+    ),
+    "too few motors": (
+        FIVE_BAR, ("[left_joint, right_joint]", "[left_joint]"), "error", 4, "actuated",
+        "the mechanism has 2 degrees of freedom and 1 motor: 1 passive joint not determined", "add 1 joint to actuated",
+    ),
+    "too many motors": (
+        FIVE_BAR, ("[left_joint, right_joint]", "[left_joint, right_joint, left_elbow]"), "note", 4, "actuated",
+        "the mechanism has 2 degrees of freedom and 3 motors, 1 more than can move", "",
+    ),
+    "a frame half a turn off": (
+        FOUR_BAR, ("xyz: [0.35, 0, 0]", "xyz: [0.35, 0, 0], rpy: [3.141592653589793, 0, 0]"), "error", 8,
+        "loop 'hinge'", "and 180 deg, and from there no motion", "turn one of the loop's frames by half a turn",
+    ),
+    "loops that cannot close": (
+        FIVE_BAR, ("left_forearm, xyz: [0.3,", "left_forearm, xyz: [9,"), "error", 7, "loop 'tip'",
+        "its closure error at the given posture is", "",
+    ),
+}  # fmt: skip
 
 
-def test_too_few_motors(tmp_path: Path, capsys: Capture) -> None:
-    file = write(tmp_path, FIVE_BAR, ("[left_joint, right_joint]", "[left_joint]"))
-    assert findings(file, capsys) == [
-        ("error", 4, "actuated", "the mechanism has 2 degrees of freedom and 1 motor: 1 passive joint not determined")
-    ]
-    assert main(["check", str(file)]) == 1
-    assert "add 1 joint to actuated" in " ".join(capsys.readouterr().out.split())
+@pytest.mark.parametrize("case", FOUND)
+def test_what_is_found_has_line_element_and_fix(case: str, tmp_path: Path, capsys: Capture) -> None:
+    text, change, severity, line, element, says, fix = FOUND[case]
+    file = write(tmp_path, text, *[change] * bool(change))
+    ((*found, message),) = findings(file, capsys)
+    assert (found, says in message) == ([severity, line, element], True), message
+    assert main(["check", str(file)]) == int(severity == "error")
+    assert fix in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_joint_on_no_loop_is_named(tmp_path: Path, capsys: Capture) -> None:
@@ -74,40 +91,12 @@ def test_a_joint_on_no_loop_is_named(tmp_path: Path, capsys: Capture) -> None:
     assert message.endswith("4 degrees of freedom and 3 motors: 1 passive joint not determined; on no loop: jointC")
 
 
-def test_a_frame_half_a_turn_off(tmp_path: Path, capsys: Capture) -> None:
-    turned = "b: {link: coupler, xyz: [0.35, 0, 0], rpy: [3.141592653589793, 0, 0]}"
-    file = write(tmp_path, FOUR_BAR, ("b: {link: coupler, xyz: [0.35, 0, 0]}", turned))
-    ((severity, line, element, message),) = findings(file, capsys)
-    assert (severity, line, element) == ("error", 8, "loop 'hinge'")
-    assert "and 180 deg, and from there no motion" in message
-    main(["check", str(file)])
-    assert "turn one of the loop's frames by half a turn" in " ".join(capsys.readouterr().out.split())
-
-
-def test_too_many_motors(tmp_path: Path, capsys: Capture) -> None:
-    file = write(tmp_path, FIVE_BAR, ("[left_joint, right_joint]", "[left_joint, right_joint, left_elbow]"))
-    ((severity, line, element, message),) = findings(file, capsys)
-    assert (severity, line, element) == ("note", 4, "actuated")
-    assert message.startswith("the mechanism has 2 degrees of freedom and 3 motors, 1 more than can move")
-    assert main(["check", str(file)]) == 0
-    assert main(["check", str(file), "--strict"]) == 1  # the elbow's effort limit is 0
-
-
 def test_nothing_moves(tmp_path: Path, capsys: Capture) -> None:
     file = write(tmp_path, FOUR_BAR, ("kind: revolute", "kind: weld"))
     found = findings(file, capsys)
     assert ("error", 4, "loops", "block every motion: 3 independent directions are blocked, of 3 joints") in [
         (s, line, e, m.split(";")[0]) for s, line, e, m in found
     ]
-
-
-def test_loops_that_cannot_close(tmp_path: Path, capsys: Capture) -> None:
-    frame = "a: {link: left_forearm, xyz: [0.3, 0, 0]}"
-    file = write(tmp_path, FIVE_BAR, (frame, frame.replace("0.3", "9")))
-    ((severity, line, element, message),) = findings(file, capsys)
-    assert (severity, line, element) == ("error", 7, "loop 'tip'")
-    assert "its closure error at the given posture is" in message
-    assert main(["check", str(file)]) == 1
 
 
 def test_a_rough_posture_is_corrected_to_what_was_found(tmp_path: Path, capsys: Capture) -> None:
@@ -199,11 +188,6 @@ def test_info_shows_loops_and_motors(name: str, capsys: Capture) -> None:
     for row in mechanism["loops"]:
         assert row["name"] in out
     assert f"degrees of freedom: {mechanism['freedoms']}" in out
-
-
-def test_info_of_a_model_file_stands_on_its_base(capsys: Capture) -> None:
-    assert main(["info", "pantograph", "--base", "floating"]) == 1
-    assert "--base floating is for a URDF" in capsys.readouterr().err
 
 
 ROD = """<robot name="rod">

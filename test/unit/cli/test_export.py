@@ -38,12 +38,10 @@ def test_options_and_json(tmp_path, capsys):
 def test_a_floating_base_and_efforts_without_rotors(tmp_path):
     words = ["export", "puma560", "--language", "c", "--quantities", "mass_matrix", "--no-rotors"]
     assert main([*words, "--out", str(tmp_path / "fixed")]) == 0
-    with_rotors = ["export", "puma560", "--language", "c", "--quantities", "mass_matrix", "--out", str(tmp_path / "r")]
-    assert main(with_rotors) == 0
-    header = "puma560_dynamics.h"
+    assert main([*words[:-1], "--out", str(tmp_path / "r")]) == 0
+    header, source = "puma560_dynamics.h", "puma560_dynamics.c"
     assert "No rotor inertias are included" in (tmp_path / "fixed" / header).read_text()
     assert "Rotor inertias are included" in (tmp_path / "r" / header).read_text()
-    source = "puma560_dynamics.c"
     assert (tmp_path / "fixed" / source).read_text() != (tmp_path / "r" / source).read_text()
     arm = tmp_path / "box.urdf"
     arm.write_text(
@@ -81,10 +79,3 @@ def test_what_cannot_be_is_one_line(words, message, tmp_path, monkeypatch, capsy
     assert error.count("\n") == 1
     assert Path("own/CMakeLists.txt").read_text() == "project(mine)"
     assert sorted(x.name for x in Path().iterdir()) == ["file", "own"]
-
-
-def test_a_urdf_is_still_the_default(capsys):
-    assert main(["export", "planar2"]) == 0
-    assert "<robot" in capsys.readouterr().out
-    with pytest.raises(SystemExit):
-        main(["export", "planar2", "--language", "fortran"])

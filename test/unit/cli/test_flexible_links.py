@@ -181,11 +181,3 @@ def test_a_simulation_that_leaves_the_range_of_the_theory_says_so(tmp_path: Path
         found = json.loads(out)["findings"]
         assert len(found) == err.count("rne simulate: warning: ") == count
         assert all("'beam' is deflected by 0.119" in text and "holds up to 0.1" in text for text in found)
-
-
-def test_errors_are_reported_with_their_lines(tmp_path: Path, capsys: Capture) -> None:
-    file = model(tmp_path, GOOD.replace("length: 0.8", "length: 0"))
-    assert main(["check", str(file)]) == 1
-    assert "length is 0.0 m" in capsys.readouterr().out
-    assert main(["info", str(file)]) == 1
-    assert "model.yaml:3: flexible link 'beam': length is 0.0 m" in capsys.readouterr().err

@@ -120,21 +120,6 @@ def test_a_file_is_replaced_only_with_force_and_never_the_robot(tmp_path, monkey
     assert Path("bar_params.yaml").is_file()
 
 
-@pytest.mark.parametrize(("words", "said"), [
-    (["-"], "ROBOT is -; the nodes need a file too"),
-    (["planar2", "--rate", "1"], "--rate is 1; it must be between 10 and 10000 Hz"),
-    (["planar2", "--out", "arm.txt"], "its ending must be .yaml or .yml"),
-    (["quadrotor_base"], "has no joint that can be driven"),
-])  # fmt: skip
-def test_what_cannot_be_is_one_line(words, said, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["new", *words]) == 1
-    error = capsys.readouterr().err
-    assert said in error
-    assert error.count("\n") == 1
-    assert not list(tmp_path.iterdir())
-
-
 def test_the_next_commands_can_be_typed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("my arm.urdf").write_text(arm())

@@ -67,13 +67,13 @@ def test_a_continuous_joint_takes_the_nearest_turn_as_under_a_controller(capsys,
         assert saved["q"][-1, 0] == pytest.approx(2.0 * np.pi - 2.9, abs=0.01)
 
 
-@pytest.mark.parametrize("method", ["rk4", "adaptive"])
-def test_free_motion_prints_its_energy(capsys, method, tmp_path):
+def test_free_motion_prints_its_energy_and_has_no_verdict(capsys, tmp_path):
     report = figures(
-        capsys, "puma560", "--free", "--no-friction", "--no-stops", "--seconds", "1", "--method", method,
+        capsys, "puma560", "--free", "--no-friction", "--no-stops", "--seconds", "1", "--method", "adaptive",
         "--start", "joint2=0.5", "--plot", str(tmp_path / "free.png"),
     )  # fmt: skip
     assert report["kind"] == "free"
+    assert "verdict" not in report
     assert report["energy_change"] < 1e-7
     assert (tmp_path / "free.png").stat().st_size > 10_000
 
@@ -110,18 +110,10 @@ def test_the_pantographs_quintic_ends_in_the_torques_that_hold_it(capsys, tmp_pa
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("preset", ["first", "second-hanging"])
-def test_the_pantographs_free_oscillations_keep_their_energy(preset, capsys):
-    report = figures(capsys, "pantograph", "--preset", preset)
+def test_the_pantographs_free_oscillations_keep_their_energy(capsys):
+    report = figures(capsys, "pantograph", "--preset", "second-hanging")
     assert report["seconds"] == 10.0
     assert report["energy_change"] < 1e-9
-
-
-def test_a_load_at_the_pantographs_wrist_shows_in_its_static_torques(capsys):
-    move = ("pantograph", "--to", "joint2=-1.2", "--seconds", "1")
-    bare, loaded = figures(capsys, *move), figures(capsys, *move, "--unknown-payload", "wrist=1")
-    # the wrist is level: 1 kg is carried as 9.81 N at its place
-    assert loaded["joints"][1]["static_end"] - bare["joints"][1]["static_end"] > 1.0
 
 
 @pytest.mark.slow
@@ -179,11 +171,3 @@ def test_an_arm_on_a_ship(capsys, tmp_path):
     free = figures(capsys, *ship, "--free", "--out", str(tmp_path / "ship.csv"))
     assert "energy_change" not in free
     assert "base_position/z" in (tmp_path / "ship.csv").read_text().splitlines()[0]
-    for wrong, said in (
-        (("--base-unknown",), "need --base-motion"),
-        (("--base-motion", "none.csv"), "none.csv: the base motion cannot be read"),
-        ((*ship[1:], "--samples", "3"), "on a base at rest"),
-        ((*ship[1:], "--free", "--base", "floating"), "floating base, whose motion is simulated"),
-    ):
-        assert main(["simulate", "puma560", *wrong]) == 1
-        assert said in capsys.readouterr().err

@@ -17,17 +17,16 @@ def figures(capsys, *words):
 
 
 @pytest.mark.parametrize("words", [
-    ["puma560", "--start", "joint2=-0.6", "--payload", "link6=1.5"], ["scara", "--start", "joint2=40deg"],
-    ["shuttle_arm", "--base", "floating"],
+    ["scara", "--start", "joint2=40deg", "--payload", "link4=1.5"], ["shuttle_arm", "--base", "floating"],
 ], ids=lambda words: words[0])  # fmt: skip
 def test_the_motion_is_that_of_the_recursion_and_keeps_energy_and_joints(capsys, words):
-    report = figures(capsys, *words, "--dae", "--seconds", "0.3")
+    report = figures(capsys, *words, "--dae", "--seconds", "0.1")
     found = report["constraints"]
     assert found["stabilization"] == "projection"
     assert found["recursion_difference"] < 1e-9
     assert max(found["position_error"], found["velocity_error"]) < 1e-12
     assert report["energy_change"] < 1e-9
-    free = figures(capsys, *words, "--free", "--no-friction", "--no-stops", "--seconds", "0.3")
+    free = figures(capsys, *words, "--free", "--no-friction", "--no-stops", "--seconds", "0.1")
     for one, other in zip(report["joints"], free["joints"], strict=True):
         assert one["velocity_end"] == pytest.approx(other["velocity_end"], abs=1e-8)
 
@@ -57,6 +56,6 @@ def test_logs_hold_the_reactions_that_other_formulations_give(capsys, tmp_path):
 
 
 def test_drift_shows_without_stabilization(capsys):
-    words = ("planar2", "--start", "joint1=1", "--dt", "0.005", "--seconds", "1", "--dae")
+    words = ("planar2", "--start", "joint1=1", "--dt", "0.005", "--seconds", "0.4", "--dae")
     alone, kept = (figures(capsys, *words, how)["constraints"] for how in ("none", "projection"))
     assert alone["position_error"] > 1e3 * kept["position_error"]

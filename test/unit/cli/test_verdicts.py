@@ -105,11 +105,6 @@ def test_a_robot_that_cannot_move_is_refused():
         plan_moves(rne.load_urdf(arm(2.0, 0.1).replace('lower="-2" upper="2"', 'lower="0" upper="0"')), 3.0)
 
 
-def test_free_motion_has_no_verdict(capsys):
-    assert main(["simulate", "planar2", "--free", "--seconds", "0.2", "--json"]) == 0
-    assert "verdict" not in json.loads(capsys.readouterr().out)
-
-
 def run_of(q, error, *, effort=1.0, missed=0.0, asked=0.0, reports=None):
     """A run of planar2 at 1 kHz, the same for both joints but for the error, which is the first one's."""
     rows = len(q)

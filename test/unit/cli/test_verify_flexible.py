@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pytest
 from support.flexible_links import cloud_arm
 
 import rne_dynamics as rne
@@ -56,11 +55,3 @@ def test_links_that_are_no_beams_are_compared_too():
     agreement = compare_flexible(arm, 2)
     assert agreement.agrees
     assert {d.quantity for d in agreement.disagreements} == {"inverse", "forward", "mass matrix"}
-
-
-@pytest.mark.parametrize("name", ["flexible_arm", "pantograph"])
-def test_what_is_refused(capsys, name):
-    assert cli.main(["verify", name, "--base", "floating"]) == 1
-    error = capsys.readouterr().err
-    assert "--base floating is for a URDF" in error
-    assert error.count("\n") == 1

@@ -72,8 +72,8 @@ def test_each_repair_is_one_warning_with_its_line(case: str) -> None:
     assert strict.repairable
     report = lint(text, lenient=True)
     assert report.ok
-    (repair,) = report.repairs
-    assert report.findings == report.repairs
+    (repair,) = report.findings
+    assert report.repairs == (repair,)
     assert (repair.severity, repair.line, repair.element) == (Severity.WARNING, line, element)
     assert says in repair.message
     assert "\n" not in str(repair)

@@ -12,7 +12,6 @@ from support.wheel import wheel_urdf
 import rne_dynamics as rne
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia, skew
-from rne_dynamics.model.layout import KIND, MULTIPLIER, PRISMATIC, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree, Payload, TreeJoint, TreeLink
 
@@ -191,37 +190,6 @@ def test_moving_joints_agree_with_pinocchio(name: str, base: str) -> None:
         if base == "floating":
             force = oracle.data.f[1]
             assert relative_error(found.base, np.concatenate([force.linear, force.angular])) < 1e-10
-
-
-@pytest.mark.parametrize(("name", "base"), MODELS)
-def test_components_along_the_axes_are_the_efforts_less_the_rotors(name: str, base: str) -> None:
-    robot = model(name, base)
-    rng = np.random.default_rng(2)
-    q, qd, qdd = rne.random_configuration(robot, rng), rng.normal(size=robot.n), rng.normal(size=robot.n)
-    wrenches = loads(robot, rng)
-    found = rne.joint_reactions(robot, q, qd, qdd, wrenches=wrenches)
-    tau = rne.inverse_dynamics(robot, q, qd, qdd, wrenches=wrenches)
-    summed = np.zeros(robot.n)
-    if base == "floating":
-        summed[:6] = found.base
-    for body, joint_name in enumerate(robot.body_names):
-        iv, gear = robot.topology[body, VELOCITY_INDEX], robot.parameters[body, MULTIPLIER]
-        if joint_name.startswith("puck"):
-            continue
-        if joint_name not in found.joint_names:
-            continue  # the floating base
-        joint = robot.tree.joint(joint_name)
-        if joint.kind is JointKind.FLOATING:
-            summed[iv : iv + 6] += found[joint_name]
-            continue
-        part = slice(0, 3) if robot.topology[body, KIND] == PRISMATIC else slice(3, 6)
-        along = found.actuated(joint_name)[part] @ joint.axis
-        assert along == pytest.approx(found[joint_name][part] @ joint.axis, rel=1e-13, abs=1e-12)
-        summed[iv] += gear * (along + robot.parameters[body, ROTOR] * gear * qdd[iv])
-    moved = [k for k, x in enumerate(robot.joint_names) if not x.startswith("puck")]
-    assert relative_error(summed[moved], tau[moved]) < 1e-12
-    if name == "puma560":
-        assert (robot.parameters[:, ROTOR] > 0.0).all(), "the rotors are what this test is about"
 
 
 @pytest.mark.parametrize("kind", list(JointKind))

@@ -15,7 +15,7 @@ from analytic.systems import GearedTwoLink, Pendulum, PlanarTwoLink
 from support.arms import gripper
 from support.errors import relative_error
 from support.pinocchio_oracle import Oracle
-from support.robots import MIMIC, WHEEL, file_of, robot
+from support.robots import MIMIC, file_of, robot
 
 import rne_dynamics as rne
 from rne_dynamics.model.inertia import Inertia
@@ -85,30 +85,6 @@ def test_shuttle_arm_with_a_payload_on_an_orbiter_that_turns_against_walker_orin
 
 
 # --- prescribed base motion
-
-
-@pytest.mark.parametrize("name", [*WHEEL, "shuttle_arm"])
-def test_a_prescribed_base_is_a_floating_base_that_its_reaction_drives(name):
-    fixed, floating = robot(name), robot(name, "floating")
-    rng = np.random.default_rng(91)
-    for _ in range(5):
-        q = rne.random_configuration(fixed, rng)
-        qd, tau = rng.normal(size=(2, fixed.n))
-        motion = random_base(rng)
-        load = {str(link): rng.normal(size=6) * 5.0 for link in rng.choice(fixed.link_names, 2)}
-        qdd = rne.forward_dynamics(fixed, q, qd, tau, wrenches=load, base_motion=motion)
-        v, w = np.asarray(motion.linear_velocity), np.asarray(motion.angular_velocity)
-        # a floating base's qdd is the rate of its velocity's components along its own axes: a = v̇ + ω × v
-        base_rate = np.concatenate([motion.linear_acceleration - np.cross(w, v), motion.angular_acceleration])
-        pose = np.concatenate([rng.normal(size=3), quaternion(np.asarray(motion.rotation))])
-        whole_q, whole_qd = np.concatenate([pose, q]), np.concatenate([v, w, qd])
-        found = rne.inverse_dynamics(floating, whole_q, whole_qd, np.concatenate([base_rate, qdd]), wrenches=load)
-        size = np.abs(found).max()
-        assert relative_error(found[6:], tau, scale=size) < 1e-11
-        driven = np.concatenate([found[:6], tau])
-        back = rne.forward_dynamics(floating, whole_q, whole_qd, driven, wrenches=load)
-        scale = one_by_one(floating, whole_q, whole_qd, driven)
-        assert relative_error(back, np.concatenate([base_rate, qdd]), scale=scale) < 1e-11
 
 
 def quaternion(R: np.ndarray) -> np.ndarray:
