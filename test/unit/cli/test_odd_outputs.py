@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from importlib import util
@@ -59,6 +60,15 @@ def test_a_full_disk_behind_standard_output_is_one_line():
         )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr == "rne info: No space left on device\n"
+
+
+def test_ctrl_c_while_a_command_is_imported_is_one_line(capsys, monkeypatch):
+    def interrupted(name):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(importlib, "import_module", interrupted)
+    assert main(["info", "planar2"]) == 130
+    assert capsys.readouterr().err == "rne info: interrupted\n"
 
 
 def test_figures_need_matplotlib_before_the_work(capsys, monkeypatch):

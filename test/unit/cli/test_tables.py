@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
 import pytest
 from rich.cells import cell_len
 from support.urdf_text import arm
 
-from rne_dynamics.cli.answer import Answer, Verdict, console
 from rne_dynamics.cli.main import main
-from rne_dynamics.cli.with_ros.demo_report import Tracking, demo_figures, demo_parts
-from rne_dynamics.cli.with_ros.moves import plan_moves
-from rne_dynamics.description.urdf import load_urdf
 
 WIDTHS = (80, 60)
 QUICK = [
@@ -60,24 +55,6 @@ def test_pipes_without_a_width_are_not_wrapped(monkeypatch, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert sum("panda_joint1 " in line for line in lines) == 2  # a row of joints, and of the link that it moves
     assert any(line.startswith("units: ") and line.endswith("at zero.") for line in lines)
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_the_table_of_the_demo(width, monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", str(width))
-    model = load_urdf("ur10")
-    n, rows = model.n, 3
-    values, row = np.full((rows, n), -120.8), np.full(n, 1.2345e-4)
-    tracking = Tracking(
-        time=np.arange(float(rows)), q=values, qd=values, reference=values, rms=row, largest=row,
-        effort=np.full(n, 120.8), applied=values, terms={}, rate=1000.0, latency_p50=1e-3, latency_p99=2e-3, missed=0,
-        answered=rows, received=rows, lost=0,
-    )  # fmt: skip
-    figures = demo_figures(model, plan_moves(model, 6.0), tracking, {}, {"overruns": 0}, Verdict(True, ""))
-    Answer({}, demo_parts(model, figures["joints"], tracking)).show(console())
-    lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= width
-    assert sum("120.8 N m" in line for line in lines) == n
 
 
 def test_long_findings_and_names_keep_their_words(monkeypatch, capsys, tmp_path):

