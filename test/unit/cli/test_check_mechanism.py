@@ -30,14 +30,12 @@ def findings(file: Path, capsys: Capture) -> list[tuple[str, int, str, str]]:
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_what_ships_is_clean(name: str, capsys: Capture) -> None:
-    assert main(["check", name, "--strict"]) == 0
-    out, err = capsys.readouterr()
+def test_what_ships_is_clean(name: str, figures, run_rne) -> None:
+    out, err = run_rne("check", name, "--strict")
     assert f"{name}.urdf: nothing to fix" in out  # no effort of passive joints is missed
     assert "degrees of freedom: " in out
     assert err == ""
-    assert main(["check", name, "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+    report = figures("check", name)
     assert report["ok"]
     assert report["urdf"]["ok"]
     mechanism = report["mechanism"]
@@ -139,52 +137,44 @@ def test_singular_postures(apart: float, severity: str, tmp_path: Path, capsys: 
     assert ("is near a singular one" if severity == "warning" else "is singular: the actuated joints do not") in message
 
 
-def test_faults_of_file_and_urdf_are_both_reported(tmp_path: Path, capsys: Capture) -> None:
+def test_faults_of_file_and_urdf_are_both_reported(tmp_path: Path, figures, run_rne) -> None:
     urdf = share_file("urdf/four_bar.urdf").read_text().replace('<mass value="0.8"/>', '<mass value="-0.8"/>')
     (tmp_path / "four_bar.urdf").write_text(urdf)
     file = tmp_path / "model.yaml"
     file.write_text(FOUR_BAR.replace("actuated", "actuatd"))
-    assert main(["check", str(file)]) == 1
-    out = capsys.readouterr().out
+    out = run_rne("check", file, code=1).out
     assert "value is -0.8 kg" in out
     assert "key 'actuatd' is unknown" in out
-    assert main(["check", str(file), "--json"]) == 1
-    report = json.loads(capsys.readouterr().out)
+    report = figures("check", file, code=1)
     assert (report["ok"], report["urdf"]["ok"], report["mechanism"]) == (False, False, None)
     file.write_text(FOUR_BAR)
-    assert main(["check", str(file), "--json"]) == 1
-    assert not json.loads(capsys.readouterr().out)["ok"]
+    assert not figures("check", file, code=1)["ok"]
 
 
-def test_a_model_file_without_loops(tmp_path: Path, capsys: Capture) -> None:
+def test_a_model_file_without_loops(tmp_path: Path, figures) -> None:
     file = write(tmp_path, "urdf: puma560.urdf\npayload: {link: link6, mass: 2}\n")
-    assert main(["check", str(file), "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+    report = figures("check", file)
     assert (report["findings"], report["mechanism"], report["urdf"]["ok"]) == ([], None, True)
 
 
-def test_no_yaml_and_no_urdf(tmp_path: Path, capsys: Capture) -> None:
+def test_no_yaml_and_no_urdf(tmp_path: Path, figures, run_rne) -> None:
     file = tmp_path / "model.yaml"
     file.write_text("urdf: [")
-    assert main(["check", str(file)]) == 1
-    assert "is no YAML" in capsys.readouterr().out
+    assert "is no YAML" in run_rne("check", file, code=1).out
     file.write_text("urdf: nix.urdf")
-    assert main(["check", str(file), "--json"]) == 1
-    report = json.loads(capsys.readouterr().out)
+    report = figures("check", file, code=1)
     assert report["urdf"] is None
     assert "nix.urdf does not exist" in report["findings"][0]["message"]
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_info_shows_loops_and_motors(name: str, capsys: Capture) -> None:
-    assert main(["info", name, "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+def test_info_shows_loops_and_motors(name: str, figures, run_rne) -> None:
+    report = figures("info", name)
     mechanism = report["mechanism"]
     motors = {row["name"] for row in report["joints"] if row["gravity_effort"] is not None}
     assert motors == set(mechanism["actuated"])
     assert set(mechanism["posture"]) == motors | set(mechanism["passive"])
-    assert main(["info", name]) == 0
-    out = capsys.readouterr().out
+    out = run_rne("info", name).out
     for row in mechanism["loops"]:
         assert row["name"] in out
     assert f"degrees of freedom: {mechanism['freedoms']}" in out
@@ -216,7 +206,7 @@ posture: {crank: 0.4, first: 0.2, second: -0.7, rocker: 0.2}
 
 
 @pytest.mark.slow
-def test_an_idle_freedom_is_no_fault_and_every_command_takes_it(tmp_path: Path, capsys: Capture) -> None:
+def test_an_idle_freedom_is_no_fault_and_every_command_takes_it(tmp_path: Path, capsys: Capture, run_rne) -> None:
     bodies = (("crank_link", "0.1 0 0", 0.001, 0.003, 0.003), ("rod", "0.3 0 0", 2e-4, 0.02, 0.02),
               ("rocker_link", "0 0 0.17", 0.008, 0.008, 0.001))  # fmt: skip
     (tmp_path / "rod.urdf").write_text(ROD.format("\n  ".join(BODY.format(*body) for body in bodies)))
@@ -225,6 +215,5 @@ def test_an_idle_freedom_is_no_fault_and_every_command_takes_it(tmp_path: Path, 
     found = findings(file, capsys)
     assert all(severity != "error" for severity, *_ in found)
     assert any("leave 1 freedom idle" in message for *_, message in found)
-    assert main(["info", str(file)]) == 0
-    assert "degrees of freedom: 2, 1 of them idle" in capsys.readouterr().out
+    assert "degrees of freedom: 2, 1 of them idle" in run_rne("info", file).out
     assert main(["simulate", str(file), "--seconds", "0.2"]) == 0

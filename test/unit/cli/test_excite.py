@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +17,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_motion_is_written_drawn_and_simulated(folder, capsys):
+def test_a_motion_is_written_drawn_and_simulated(folder, run_rne):
     words = ["--box", "joint1=-30deg,60deg", "--plot", "e.png"]
-    assert main(["excite", "scara", "--budget", "0.2", "--seconds", "4", *words]) == 0
-    out = capsys.readouterr().out
+    out = run_rne("excite", "scara", "--budget", "0.2", "--seconds", "4", *words).out
     assert "scaled condition number" in out
     assert "send --trajectory scara_excite.yaml --path-tolerance 0.0" in out, "0.1 m is half of the prismatic joint"
     assert "Collisions are not checked" in out
@@ -37,9 +35,8 @@ def test_a_motion_is_written_drawn_and_simulated(folder, capsys):
         assert np.ptp(run["q"], axis=0) == pytest.approx(np.ptp(found.positions, axis=0), rel=0.05)
 
 
-def test_figures_as_json(capsys):
-    assert main(["excite", "scara", "--budget", "0.05", "--json", "--out", "e.yaml"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_figures_as_json(figures):
+    found = figures("excite", "scara", "--budget", "0.05", "--out", "e.yaml")
     assert found["file"] == "e.yaml"
     assert found["parameters"] == 11 + 3 * 4 - 1, "weight and offset of the vertical joint are one"
     assert found["condition"] <= found["random"]
@@ -55,8 +52,7 @@ def test_figures_as_json(capsys):
     ("simulate scara --trajectory t.yaml --to joint1=0", "--to is for another motion"),
     ("simulate scara --trajectory t.yaml --free", "--free is for another motion"),
 ])  # fmt: skip
-def test_what_is_refused(words, said, folder, capsys):
+def test_what_is_refused(words, said, folder, run_rne):
     point = "{positions: [0], time_from_start: {sec: 1}}"
     (folder / "t.yaml").write_text(f"joint_names: [joint1]\npoints: [{point}]")
-    assert main(words.split()) == 1
-    assert said in capsys.readouterr().err
+    assert said in run_rne(*words.split(), code=1).err

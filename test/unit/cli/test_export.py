@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -23,11 +22,10 @@ def test_c_is_written_to_a_folder_of_the_robot_s_name(tmp_path, monkeypatch, cap
     assert "panda_jacobian_panda_link8" in header
 
 
-def test_options_and_json(tmp_path, capsys):
+def test_options_and_json(tmp_path, figures):
     options = ["--precision", "float", "--link", "panda_link4", "--quantities", "jacobian", "mass_matrix"]
     words = ["export", "panda", "--language", "c", *options, "--prefix", "left", "--out", str(tmp_path / "b")]
-    assert main([*words, "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+    report = figures(*words)
     assert (report["robot"], report["prefix"], report["precision"]) == ("panda", "left", "float")
     assert report["files"] == [name.replace("panda", "left") for name in FILES]
     assert [f["name"] for f in report["functions"]] == ["left_mass_matrix", "left_jacobian_panda_link4"]
@@ -68,13 +66,12 @@ def test_a_floating_base_and_efforts_without_rotors(tmp_path):
         (["panda", "--language", "c", "--out", "own"], "exists and is no export; name another folder"),
     ],
 )
-def test_what_cannot_be_is_one_line(words, message, tmp_path, monkeypatch, capsys):
+def test_what_cannot_be_is_one_line(words, message, tmp_path, monkeypatch, run_rne):
     monkeypatch.chdir(tmp_path)
     Path("file").write_text("")
     Path("own").mkdir()
     Path("own/CMakeLists.txt").write_text("project(mine)")
-    assert main(["export", *words]) == 1
-    error = capsys.readouterr().err
+    error = run_rne("export", *words, code=1).err
     assert message in error
     assert error.count("\n") == 1
     assert Path("own/CMakeLists.txt").read_text() == "project(mine)"

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from rne_dynamics.cli.main import main
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
 from rne_dynamics.figures import style as output
 from rne_dynamics.figures.style import FIGURES, output_file
@@ -37,18 +36,16 @@ def folder(tmp_path, monkeypatch):
     ("new puma560 --out file/x.yaml", "'file' is no folder"),
     ("simulate puma560 --tolerance 0", "--tolerance is 0; it must be positive"),
 ])  # fmt: skip
-def test_an_output_is_refused_before_the_work(words, said, capsys):
-    assert main(words.split()) == 1
-    error = capsys.readouterr().err
+def test_an_output_is_refused_before_the_work(words, said, run_rne):
+    error = run_rne(*words.split(), code=1).err
     assert said in error
     assert error.count("\n") == 1
     assert sorted(p.name for p in Path().iterdir()) == ["file"], "nothing is left behind"
 
 
-def test_a_full_disk_is_one_line(capsys):
+def test_a_full_disk_is_one_line(run_rne):
     Path("full.csv").symlink_to("/dev/full")
-    assert main(["simulate", "planar2", "--seconds", "3", "--out", "full.csv"]) == 1
-    error = capsys.readouterr().err
+    error = run_rne("simulate", "planar2", "--seconds", "3", "--out", "full.csv", code=1).err
     assert error == "rne simulate: No space left on device\n"
 
 
@@ -62,19 +59,17 @@ def test_a_full_disk_behind_standard_output_is_one_line():
     assert done.stderr == "rne info: No space left on device\n"
 
 
-def test_ctrl_c_while_a_command_is_imported_is_one_line(capsys, monkeypatch):
+def test_ctrl_c_while_a_command_is_imported_is_one_line(monkeypatch, run_rne):
     def interrupted(name):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(importlib, "import_module", interrupted)
-    assert main(["info", "planar2"]) == 130
-    assert capsys.readouterr().err == "rne info: interrupted\n"
+    assert run_rne("info", "planar2", code=130).err == "rne info: interrupted\n"
 
 
-def test_figures_need_matplotlib_before_the_work(capsys, monkeypatch):
+def test_figures_need_matplotlib_before_the_work(monkeypatch, run_rne):
     monkeypatch.setattr(output, "find_spec", lambda name: None if name == "matplotlib" else util.find_spec(name))
-    assert main(["simulate", "puma560", "--plot", "x.png"]) == 1
-    assert "rne simulate: --plot needs matplotlib: " in capsys.readouterr().err
+    assert "rne simulate: --plot needs matplotlib: " in run_rne("simulate", "puma560", "--plot", "x.png", code=1).err
     with pytest.raises(MissingDependencyError):
         output.figure_file("x.svg")
 

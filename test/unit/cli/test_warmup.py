@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -19,15 +18,13 @@ if not COMPILED:
 
 
 @pytest.mark.soak
-def test_everything_is_compiled_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["warmup", "--dir", str(tmp_path), "--json"]) == 0
-    first = json.loads(capsys.readouterr().out)
+def test_everything_is_compiled_once(tmp_path: Path, figures, run_rne) -> None:
+    first = figures("warmup", "--dir", tmp_path)
     assert first["failures"] == {}
     assert first["files"] > 100
     assert first["bytes"] > 1e6
     assert len(list(tmp_path.glob("*.code"))) == first["files"]
-    assert main(["warmup", "mechanisms", "arms", "--dir", str(tmp_path)]) == 0
-    assert f"{first['files']} files" in capsys.readouterr().out
+    assert f"{first['files']} files" in run_rne("warmup", "mechanisms", "arms", "--dir", tmp_path).out
     environment = {**os.environ, "RNE_DYNAMICS_CACHE_DIR": str(tmp_path), "RNE_DYNAMICS_SHOW_CACHE": "1"}
     command = [sys.executable, "-m", "rne_dynamics.cli.main", "simulate", "pantograph", "--seconds", "1"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
@@ -35,11 +32,10 @@ def test_everything_is_compiled_once(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "[cache] saved" not in done.stdout
 
 
-def test_what_it_cannot_do(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["warmup", "--dir", "/dev/null/kernels"]) == 1
-    assert "--dir is '/dev/null/kernels', which cannot be written" in capsys.readouterr().err
-    assert main(["warmup", "--jobs", "0"]) == 1
-    assert "between 1 and 64" in capsys.readouterr().err
+def test_what_it_cannot_do(capsys: pytest.CaptureFixture[str], run_rne) -> None:
+    error = run_rne("warmup", "--dir", "/dev/null/kernels", code=1).err
+    assert "--dir is '/dev/null/kernels', which cannot be written" in error
+    assert "between 1 and 64" in run_rne("warmup", "--jobs", "0", code=1).err
     with pytest.raises(SystemExit):
         main(["warmup", "everything"])
     said = capsys.readouterr().err

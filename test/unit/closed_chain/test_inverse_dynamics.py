@@ -99,6 +99,26 @@ def test_reactions_leave_passive_bearings_without_moment_and_hold_the_weight():
     assert np.linalg.norm(shoulder) == pytest.approx(abs(answer.torque[1]), rel=1e-12)
 
 
+@pytest.mark.parametrize("name", ["four_bar", "delta", "space_linkage"])
+def test_wrenches_do_their_virtual_work(name):
+    mechanism = MECHANISMS[name]()
+    q, qd, qdd = states(mechanism, 3)
+    link = mechanism.robot.link_names[-1]
+    push = np.array([3.0, -2.0, 5.0, 0.3, 0.7, -0.4])
+    loaded = closed_inverse(mechanism, q, qd, qdd, wrenches={link: push})
+    J = rne.jacobian(mechanism.robot, loaded.q, link)  # in world axes
+    poses = rne.forward_kinematics(mechanism.robot, loaded.q)
+    R = poses.rotation[:, mechanism.robot.link_names.index(link)]
+    world = np.concatenate([np.einsum("bij,j->bi", R, push[3 * k : 3 * k + 3]) for k in range(2)], axis=1)
+    T = motion_map(mechanism, loaded.q).T
+    work = np.einsum("bij,bki,bk->bj", T, J, world)
+    free = closed_inverse_dynamics(mechanism, q, qd, qdd)
+    assert relative_error(free - loaded.torque, work) < 1e-10
+    # the reactions include the load: the base holds less by it
+    rest = closed_inverse(mechanism, q, qd, qdd).reactions.base - loaded.reactions.base
+    assert relative_error(rest[:, :3], world[:, :3]) < 1e-11
+
+
 def test_a_payload_is_carried_by_the_link_of_the_tree():
     mechanism, load = ladder(2), rne.Payload("top1", 2.0, com=(0.1, 0.05, 0.02))
     laden = mechanism.with_payload(load)

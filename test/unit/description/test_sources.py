@@ -165,19 +165,12 @@ def test_faulty_uris(package: Path, uri: str, says: str) -> None:
     assert says in refusal(uri)
 
 
-def test_dots_that_stay_inside_the_package_are_fine(package: Path) -> None:
-    assert load_urdf("package://arm_description/launch/../urdf/./arm.urdf").n == 1
-
-
-def test_percent_signs_in_uris(package: Path) -> None:
+def test_dots_inside_the_package_percent_signs_and_links_of_a_symlink_install(package: Path, tmp_path: Path) -> None:
     (package / "urdf" / "my arm.urdf").write_text(ARM)
-    assert load_urdf("package://arm_description/urdf/my%20arm.urdf").n == 1
-
-
-def test_links_that_a_symlink_install_makes_are_followed(package: Path, tmp_path: Path) -> None:
     (tmp_path / "source.urdf").write_text(ARM)
     (package / "urdf" / "linked.urdf").symlink_to(tmp_path / "source.urdf")
-    assert load_urdf("package://arm_description/urdf/linked.urdf").n == 1
+    for path in ("launch/../urdf/./arm.urdf", "urdf/my%20arm.urdf", "urdf/linked.urdf"):
+        assert load_urdf(f"package://arm_description/{path}").n == 1
 
 
 @pytest.mark.parametrize("entry", ["", "arm_description"])

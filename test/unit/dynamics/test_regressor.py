@@ -5,7 +5,7 @@ import pytest
 from support.arms import chain, docked_vehicle, floating_arm, gripper, slider
 from support.errors import relative_error
 from support.pinocchio_oracle import Oracle
-from support.robots import CASES, file_of, robot
+from support.robots import CASES, file_of, random_state, robot
 
 import rne_dynamics as rne
 
@@ -17,13 +17,8 @@ def model(request: pytest.FixtureRequest) -> rne.RobotModel:
     return request.param if isinstance(request.param, rne.RobotModel) else robot(*request.param)
 
 
-def state(model: rne.RobotModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(8)
-    return rne.random_configuration(model, rng), rng.normal(size=model.n), rng.normal(size=model.n)
-
-
 def test_times_parameters_plus_rotors_it_is_inverse_dynamics(model):
-    q, qd, qdd = state(model)
+    q, qd, qdd = random_state(model, 8)
     motions = [None]
     if model.base == "fixed":
         motions.append(rne.BaseMotion(*np.random.default_rng(1).normal(size=(4, 3))))
@@ -37,5 +32,5 @@ def test_times_parameters_plus_rotors_it_is_inverse_dynamics(model):
 def test_against_pinocchio(name, base):
     model = robot(name, base)
     oracle = Oracle(model, file_of(name))
-    q, qd, qdd = state(model)
+    q, qd, qdd = random_state(model, 8)
     assert relative_error(rne.regressor(model, q, qd, qdd), oracle.regressor(q, qd, qdd)) < 1e-12
