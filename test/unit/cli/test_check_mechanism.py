@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.mechanisms import SHIPPED
+from support.urdf_text import changed
 
 from rne_dynamics.cli.main import main
 from rne_dynamics.description.share import share_file
@@ -15,11 +16,8 @@ FOUR_BAR = share_file("urdf/four_bar.yaml").read_text()
 
 
 def write(folder: Path, text: str, *changes: tuple[str, str]) -> Path:
-    for old, new in changes:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
     file = folder / "model.yaml"
-    file.write_text(text.replace("urdf: ", f"urdf: {share_file('urdf/puma560.urdf').parent}/"))
+    file.write_text(changed(text, *changes).replace("urdf: ", f"urdf: {share_file('urdf/puma560.urdf').parent}/"))
     return file
 
 

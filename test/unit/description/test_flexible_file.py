@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.modal_writer import save_modal_link
-from support.urdf_text import joint, link, robot
+from support.urdf_text import changed, joint, link, robot
 
 import rne_dynamics as rne
 from rne_dynamics.description.model_file import examine_model
@@ -46,13 +46,6 @@ flexible:
 RIGID = ARM[: ARM.index("flexible:")].replace("posture: {joint2: 1.5}\n", "")
 
 
-def changed(*changes: tuple[str, str], text: str = ARM) -> str:
-    for old, new in changes:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    return text
-
-
 def one(entry: str) -> ModalLink:
     """Link 2 alone, described by an entry."""
     return rne.load_model(f"urdf: flexible_arm\nflexible:\n  - {{link: link2, {entry}}}\n").flexible_link("link2")
@@ -87,7 +80,7 @@ def test_everything_arrives() -> None:
 
 
 def test_hub_adds_the_beam_to_what_the_urdf_gives() -> None:
-    arm = rne.load_model(changed(("    damping: 0.02", "    damping: 0.02\n    inertial: hub")))
+    arm = rne.load_model(changed(ARM, ("    damping: 0.02", "    damping: 0.02\n    inertial: hub")))
     beam = arm.flexible_link("link2").inertia
     assert beam.mass == pytest.approx(0.4 * rod(0.004, "steel").mass_per_length, rel=1e-14)
     whole = rne.load_model(RIGID)
@@ -348,7 +341,7 @@ FAULTS = {
 def test_faults_have_line_link_value_and_fix(fault: str) -> None:
     change, expected = FAULTS[fault]
     with pytest.raises(DescriptionError) as caught:
-        rne.load_model(changed(change))
+        rne.load_model(changed(ARM, change))
     message, at = str(caught.value), 0
     for part in expected.split("*"):
         assert part in message[at:], message
@@ -358,9 +351,9 @@ def test_faults_have_line_link_value_and_fix(fault: str) -> None:
 
 
 def test_all_faults_are_found_at_once() -> None:
-    report = examine_model(read_source(changed(("y: 1.0", "y: x"), ("elements: 12", "elements: x")))).report
+    report = examine_model(read_source(changed(ARM, ("y: 1.0", "y: x"), ("elements: 12", "elements: x")))).report
     assert [f.line for f in report.findings] == [7, 18]
-    report = examine_model(read_source(changed(("{y: 2}", "{z: 2}"), ("link: link2", "link: link9")))).report
+    report = examine_model(read_source(changed(ARM, ("{y: 2}", "{z: 2}"), ("link: link2", "link: link9")))).report
     assert [f.line for f in report.findings] == [7, 10]
 
 

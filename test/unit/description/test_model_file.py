@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.urdf_text import ARM, link, robot
+from support.urdf_text import ARM, changed, link, robot
 from support.urdf_text import joint as joint_text
 
 import rne_dynamics as rne
@@ -37,14 +37,6 @@ gravity: [0, 0, -1.62]
 """
 
 
-def changed(*changes: tuple[str, str]) -> str:
-    text = FOUR_BAR
-    for old, new in changes:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    return text
-
-
 def tree(text: str, tmp_path: Path, urdf: str) -> Path:
     (tmp_path / "tree.urdf").write_text(urdf)
     file = tmp_path / "model.yaml"
@@ -73,8 +65,9 @@ def test_everything_arrives() -> None:
 
 def test_how_motors_share_their_work() -> None:
     text = changed(
+        FOUR_BAR,
         ("actuated: [crank_joint]", "actuated: [crank_joint, rocker_joint]\neffort_weights: {rocker_joint: 4}\n"
-         "preload: {crank_joint: -2.5}")
+         "preload: {crank_joint: -2.5}"),
     )  # fmt: skip
     mechanism = rne.load_model(text)
     assert (mechanism.weights.tolist(), mechanism.preloads.tolist()) == ([1.0, 4.0], [-2.5, 0.0])
@@ -90,7 +83,8 @@ def test_how_motors_share_their_work() -> None:
 def test_every_kind_of_loop_and_the_same_as_blocked_directions(kind: str) -> None:
     directions = ", ".join(KINDS[kind].value)
     by_kind, by_list = (
-        rne.load_model(changed(("kind: revolute", text))) for text in (f"kind: {kind}", f"blocked: [{directions}]")
+        rne.load_model(changed(FOUR_BAR, ("kind: revolute", text)))
+        for text in (f"kind: {kind}", f"blocked: [{directions}]")
     )
     np.testing.assert_array_equal(by_kind.loop_frames, by_list.loop_frames)
 
@@ -307,7 +301,7 @@ SCHEMA_FAULTS = {
 def test_schema_faults_have_line_element_value_and_fix(fault: str) -> None:
     change, expected = SCHEMA_FAULTS[fault]
     with pytest.raises(DescriptionError) as caught:
-        rne.load_model(changed(change))
+        rne.load_model(changed(FOUR_BAR, change))
     message = str(caught.value)
     for part in expected.split("*"):
         assert part in message, message
@@ -361,7 +355,7 @@ def test_faults_of_the_urdf_name_the_urdf_and_its_line(tmp_path: Path) -> None:
 
 
 def test_all_faults_are_found_at_once() -> None:
-    text = changed(("kind: revolute", "kind: x"), ("mass: 2", "mass: x"), ("-1.62", "x"))
+    text = changed(FOUR_BAR, ("kind: revolute", "kind: x"), ("mass: 2", "mass: x"), ("-1.62", "x"))
     report = examine_model(read_source(text)).report
     assert [f.line for f in report.findings] == [5, 10, 14]
     with pytest.raises(DescriptionError, match=re.escape(f"and 2 more: `{typed('check')}` lists them")):
