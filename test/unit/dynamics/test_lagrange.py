@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import ast
 import importlib.util
 from functools import cache, partial
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 from support.arms import chain
 from support.differences import along, rate
 from support.errors import relative_error
+from support.package_source import MODULES, dotted, source
 from support.robots import CASES, robot
 from support.trees import TREES
 
@@ -19,7 +19,6 @@ from rne_dynamics.dynamics.declared.arguments import BaseMotion, bodies_wrenches
 from rne_dynamics.dynamics.lagrange_terms import lagrange_forward, lagrange_inverse
 from rne_dynamics.model import layout
 
-PACKAGE = Path(rne.__file__).parent
 STATES = 4
 
 
@@ -118,31 +117,19 @@ def test_terms_on_a_moving_base_are_those_of_a_floating_base_that_moves_so():
     assert not rne.lagrange_terms(fixed, q, qd).s_dot.any()
 
 
-def imported(path: Path) -> set[str]:
-    """Modules of the package that a file imports, by dotted name."""
-    names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path.name} imports by a relative path, which this test does not follow"
-            names |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return {name for name in names if name.startswith(PACKAGE.name)}
-
-
 def test_the_engine_shares_no_dynamics_with_the_others():
-    own = {f"{PACKAGE.name}.dynamics.{stem}" for stem in ("lagrange", "lagrange_terms")}
+    modules = {dotted(path): path for path in MODULES if path.name != "__init__.py"}
+    folder = "rne_dynamics.dynamics."
+    own = {f"{folder}{stem}" for stem in ("lagrange", "lagrange_terms")}
     reached, left = set(), set(own)
     while left:
         name = left.pop()
-        path = PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py")
-        if name not in reached and path.exists():
+        if name in modules and name not in reached:
             reached.add(name)
-            left |= imported(path)
-    dynamics = {name for name in reached if name.startswith(f"{PACKAGE.name}.dynamics")}
+            left |= {part for i in source(modules[name]).imports for part in (i.name, i.name.rpartition(".")[0])}
     # what is left besides the engine itself checks and rearranges arguments, and distinguishes round-off from inertia
     shared = "declared.arguments", "composite.inertia_scale"
-    assert dynamics == own | {f"{PACKAGE.name}.dynamics.{stem}" for stem in shared}
+    assert {name for name in reached if name.startswith(folder)} == own | {f"{folder}{stem}" for stem in shared}
 
 
 @cache
