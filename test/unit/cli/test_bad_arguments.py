@@ -204,6 +204,21 @@ REFUSED = {
         ("pantograph --base floating", "--base floating is for a URDF"),
     ],
     "info pantograph": [("--base floating", "--base floating is for a URDF")],
+    "": [
+        ("simulate puma560 --plot x.foo", "--plot is 'x.foo'; its ending must be .png, .svg or .pdf"),
+        ("simulate puma560 --plot file/x.png", "which cannot be written: 'file' is no folder"),
+        ("simulate puma560 --out file/x.csv", "--out is 'file/x.csv', which cannot be written"),
+        ("simulate puma560 --out .", "--out is '.'; name a file"),
+        ("simulate puma560 --movie x.mp4", "--movie is 'x.mp4'; its ending must be .gif"),
+        ("simulate puma560 --report x.pdf", "--report is 'x.pdf'; its ending must be .html or .htm"),
+        ("export puma560 --out file/x.urdf", "'file' is no folder"),
+        ("export puma560 --language c --out file/c", "'file' is no folder"),
+        ("demo --out x.foo", "--out is 'x.foo'; its ending must be"),
+        ("demo --config x.yaml", "--config x.yaml cannot be read: No such file or directory"),
+        ("demo --config file", "--config file is no parameter file; it needs keys such as /**/simulator"),
+        ("new puma560 --out file/x.yaml", "'file' is no folder"),
+        ("simulate puma560 --tolerance 0", "--tolerance is 0; it must be positive"),
+    ],
     "view planar2": [("--port 70000", "--port is 70000; it must be between 1 and 65535")],
 }  # fmt: skip
 
@@ -211,8 +226,12 @@ REFUSED = {
 @pytest.mark.parametrize(("words", "message"), [
     (f"{first} {words}", message) for first, rows in REFUSED.items() for words, message in rows
 ])
-def test_what_makes_no_sense_is_refused_in_words(capsys, words, message):
+def test_what_makes_no_sense_is_refused_in_words(capsys, tmp_path, monkeypatch, root, words, message):
+    monkeypatch.chdir(tmp_path)
+    Path("examples").symlink_to(root / "examples")
+    Path("file").touch()
     assert message in refused(capsys, shlex.split(words))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["examples", "file"], "nothing is left behind"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Outputs that cannot be written: one line, and before the work where that can be known."""
+"""Outputs that cannot be written: one line, and before the work where that can be known; Ctrl-C."""
 
 from __future__ import annotations
 
@@ -18,29 +18,6 @@ from rne_dynamics.figures.style import FIGURES, output_file
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("file").write_text("")
-
-
-@pytest.mark.parametrize(("words", "said"), [
-    ("simulate puma560 --plot x.foo", "--plot is 'x.foo'; its ending must be .png, .svg or .pdf"),
-    ("simulate puma560 --plot file/x.png", "which cannot be written: 'file' is no folder"),
-    ("simulate puma560 --out file/x.csv", "--out is 'file/x.csv', which cannot be written"),
-    ("simulate puma560 --out .", "--out is '.'; name a file"),
-    ("simulate puma560 --movie x.mp4", "--movie is 'x.mp4'; its ending must be .gif"),
-    ("simulate puma560 --report x.pdf", "--report is 'x.pdf'; its ending must be .html or .htm"),
-    ("export puma560 --out file/x.urdf", "'file' is no folder"),
-    ("export puma560 --language c --out file/c", "'file' is no folder"),
-    ("demo --out x.foo", "--out is 'x.foo'; its ending must be"),
-    ("demo --config x.yaml", "--config x.yaml cannot be read: No such file or directory"),
-    ("demo --config file", "--config file is no parameter file; it needs keys such as /**/simulator"),
-    ("new puma560 --out file/x.yaml", "'file' is no folder"),
-    ("simulate puma560 --tolerance 0", "--tolerance is 0; it must be positive"),
-])  # fmt: skip
-def test_an_output_is_refused_before_the_work(words, said, run_rne):
-    error = run_rne(*words.split(), code=1).err
-    assert said in error
-    assert error.count("\n") == 1
-    assert sorted(p.name for p in Path().iterdir()) == ["file"], "nothing is left behind"
 
 
 def test_a_full_disk_is_one_line(run_rne):

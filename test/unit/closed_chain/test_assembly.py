@@ -112,15 +112,15 @@ def test_loops_that_share_no_passive_joint_are_closed_apart():
 
 
 @pytest.mark.parametrize(("q", "start", "said"), [
-    (np.zeros(3), None, r"q has shape \(3,\); robot 'five_bar' wants \(\.\.\., 2\)"),
-    ([0.0, np.nan], None, r"q\[1\] is nan"),
-    (five_bar().neutral, "last", "start is 'last'; it must be 'previous'"),
-    (five_bar().neutral, np.zeros(2), r"start has shape \(2,\)"),
-    (np.tile(five_bar().neutral, (2, 1)), np.zeros((3, 4)), r"start has shape \(3, 4\); its rows do not broadcast"),
+    (lambda m: np.zeros(3), None, r"q has shape \(3,\); robot 'five_bar' wants \(\.\.\., 2\)"),
+    (lambda m: [0.0, np.nan], None, r"q\[1\] is nan"),
+    (lambda m: m.neutral, "last", "start is 'last'; it must be 'previous'"),
+    (lambda m: m.neutral, np.zeros(2), r"start has shape \(2,\)"),
+    (lambda m: np.tile(m.neutral, (2, 1)), np.zeros((3, 4)), r"start has shape \(3, 4\); its rows do not broadcast"),
 ])  # fmt: skip
 def test_arguments_that_are_refused(q, start, said):
     with pytest.raises(ArgumentError, match=said):
-        assemble(five_bar(), q, start=start)
+        assemble(five_bar(), q(five_bar()), start=start)
 
 
 def test_leading_shapes():

@@ -7,6 +7,8 @@ import pytest
 from support.errors import relative_error
 from support.pinocchio_oracle import Oracle
 from support.robots import file_of, robot
+from support.trees import joint as placed
+from support.trees import tree
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
@@ -22,39 +24,26 @@ SECOND = {0: -49 / 18, 1: 3 / 2, 2: -3 / 20, 3: 1 / 90}
 
 def everything() -> RobotModel:
     """A tree with every kind of joint, fixed ones between massive links at the root, in the middle and at a tip."""
-    rng = np.random.default_rng(5)
-
-    def body() -> Inertia:
-        R = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-        return Inertia(rng.uniform(0.5, 2.0), rng.normal(size=3) * 0.1, R @ np.diag([0.02, 0.03, 0.04]) @ R.T)
-
-    def placed(name: str, kind: JointKind, parent: str, child: str) -> TreeJoint:
-        R = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-        R = R * np.sign(np.linalg.det(R))
-        return TreeJoint(name, kind, parent, child, R, rng.normal(size=3) * 0.3, rng.normal(size=3))
-
-    joints = (
-        placed("column", JointKind.FIXED, "floor", "post"),
-        placed("swing", JointKind.REVOLUTE, "post", "boom"),
-        placed("sensor", JointKind.FIXED, "boom", "sensed"),
-        placed("bracket", JointKind.FIXED, "sensed", "plate"),
-        placed("slide", JointKind.PRISMATIC, "plate", "cart"),
-        placed("spin", JointKind.CONTINUOUS, "boom", "wheel"),
-        placed("puck", JointKind.PLANAR, "sensed", "disc"),
-        placed("disc_sensor", JointKind.FIXED, "disc", "pin"),
-        placed("hover", JointKind.FLOATING, "wheel", "drone"),
-        placed("rotor", JointKind.REVOLUTE, "drone", "blade"),
-        placed("frame_only", JointKind.FIXED, "blade", "tip"),
-    )
-    massive = ("floor", "post", "boom", "sensed", "plate", "cart", "wheel", "disc", "pin", "drone", "blade")
-    links = (*(TreeLink(name, body()) for name in massive), TreeLink("tip"))
-    return assemble(KinematicTree("everything", links, joints), gravity=(0.3, -1.0, -9.0))
+    return tree(
+        placed("column", JointKind.FIXED, "base"),
+        placed("swing", JointKind.REVOLUTE, "column_link"),
+        placed("sensor", JointKind.FIXED, "swing_link"),
+        placed("bracket", JointKind.FIXED, "sensor_link"),
+        placed("slide", JointKind.PRISMATIC, "bracket_link"),
+        placed("spin", JointKind.CONTINUOUS, "swing_link"),
+        placed("puck", JointKind.PLANAR, "sensor_link"),
+        placed("disc_sensor", JointKind.FIXED, "puck_link"),
+        placed("hover", JointKind.FLOATING, "spin_link"),
+        placed("rotor", JointKind.REVOLUTE, "hover_link"),
+        placed("frame_only", JointKind.FIXED, "rotor_link"),
+        massless=("frame_only_link",),
+    ).with_gravity((0.3, -1.0, -9.0))
 
 
 def model(name: str, base: str) -> RobotModel:
     if name == "everything":
-        tree = everything()
-        return tree if base == "fixed" else assemble(tree.tree, base="floating", gravity=tree.gravity)
+        fixed = everything()
+        return fixed if base == "fixed" else assemble(fixed.tree, base="floating", gravity=fixed.gravity)
     return robot(name, base)
 
 

@@ -1,8 +1,8 @@
 """Nasser's O(n) forward dynamics (document 000), verified as the document was and in what it leaves out.
 
 Planar two-link arm against closed form; the Shuttle's six-joint arm against Walker and Orin; prescribed base motion
-against a base that its own reaction drives, and against Pinocchio; control wrenches at both joints of a link;
-actuator inertia; trees; mimic joints, which composite bodies and Cholesky serve.
+against Pinocchio; control wrenches at both joints of a link; actuator inertia; trees; mimic joints, which composite
+bodies and Cholesky serve.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The equations of flexible arms: limits, symmetries, loads, and each quantity against the others."""
+"""The equations of flexible arms: limits, symmetries, and each quantity against the others."""
 
 from __future__ import annotations
 
