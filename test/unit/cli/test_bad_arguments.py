@@ -182,6 +182,8 @@ REFUSED = {
         ("scara --box joint1=a,b", "is no position"),
         ("scara --box joint1=10mm,20mm", "its unit is rad or deg"),
         ("scara --box elbow=0,1", "elbow"),
+        ("scara --box joint1=1,0", "inside the limits"),
+        ("four_bar", "no open arm"),
         ("scara --harmonics 1", "between 2 and 20"),
         ("scara --out e.txt", "its ending must be .yaml or .yml"),
     ],
