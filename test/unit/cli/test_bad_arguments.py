@@ -206,7 +206,12 @@ REFUSED = {
         ("pantograph --base floating", "--base floating is for a URDF"),
     ],
     "info pantograph": [("--base floating", "--base floating is for a URDF")],
-    "": [
+    "": [  # whole lines
+        ("check no_such.urdf", "rne check: no_such.urdf does not exist"),
+        ("simulate shuttle_arm", "joint 'shoulder_pitch' needs 2.263e+04 to hold the arm at the demo's start"),
+        ("warmup --dir /dev/null/kernels", "--dir is '/dev/null/kernels', which cannot be written"),
+        ("warmup --jobs 0", "between 1 and 64"),
+        ("warmup everything", "invalid choice: 'everything'"),
         ("simulate puma560 --plot x.foo", "--plot is 'x.foo'; its ending must be .png, .svg or .pdf"),
         ("simulate puma560 --plot file/x.png", "which cannot be written: 'file' is no folder"),
         ("simulate puma560 --out file/x.csv", "--out is 'file/x.csv', which cannot be written"),

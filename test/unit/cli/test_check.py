@@ -57,13 +57,6 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, run_rne) -> None:
     assert run_rne("check", "-").out == "<stdin>: nothing to fix\n"
 
 
-def test_a_file_that_is_not_there(run_rne) -> None:
-    out, err = run_rne("check", "no_such.urdf", code=1)
-    assert out == ""
-    assert err.startswith("rne check: no_such.urdf does not exist")
-    assert err.count("\n") == 1
-
-
 def test_names_with_markup_are_printed_as_they_are(tmp_path: Path, run_rne) -> None:
     path = tmp_path / "arm.urdf"
     path.write_text(arm(('"shoulder"', '"[red]:x: 1"'), ("0 1 0", "0 0 0")))

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from support.wheel import NOT_ROBOTS, wheel_urdf, wheel_urdfs
 
@@ -39,12 +38,6 @@ def test_every_urdf_of_the_wheel_has_one_name():
     assert set(found.values()) == {path for path in wheel_urdfs() if path.name not in NOT_ROBOTS}
     for name, file in KNOWN.items():
         assert found[name] == wheel_urdf(file)
-
-
-def test_names_give_what_the_files_give(figures):
-    named, by_file = rne.load_urdf("ur10"), rne.load_urdf(wheel_urdf("ur10_robot.urdf"))
-    np.testing.assert_array_equal(named.parameters, by_file.parameters)
-    assert figures("info", "baxter")["name"] == "baxter"
 
 
 def test_shipped_robots_and_files_take_precedence(tmp_path, monkeypatch):

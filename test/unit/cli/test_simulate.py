@@ -16,11 +16,6 @@ def test_every_shipped_arm_tracks_with_the_defaults(name, simulated):
     assert all(joint["largest_effort"] < joint["effort_limit"] for joint in report["joints"])
 
 
-def test_an_arm_for_orbit_cannot_hold_itself_on_the_ground(run_rne):
-    error = run_rne("simulate", "shuttle_arm", code=1).err
-    assert "joint 'shoulder_pitch' needs 2.263e+04 to hold the arm at the demo's start" in error
-
-
 def test_a_table_a_picture_and_files(tmp_path, run_rne):
     csv, npz, png = (tmp_path / name for name in ("log.csv", "log.npz", "move.png"))
     files = ["--out", str(csv), "--out", str(npz), "--plot", str(png)]
