@@ -19,7 +19,7 @@ class Said(NamedTuple):
 
 @pytest.fixture
 def run_rne(capsys):
-    """Runs a command, whose exit code is checked."""
+    """Run a command and check its exit code."""
 
     def run(*words: object, code: int = 0) -> Said:
         capsys.readouterr()
@@ -31,7 +31,7 @@ def run_rne(capsys):
 
 @pytest.fixture
 def simulated(capsys):
-    """Runs `rne simulate` with --json, whose exit code agrees with the verdict; its figures."""
+    """Run `rne simulate` with --json and compare its exit code with its verdict; return its figures."""
 
     def run(*words: object) -> Any:
         code = main(["simulate", *map(str, words), "--json"])
@@ -44,7 +44,7 @@ def simulated(capsys):
 
 @pytest.fixture
 def figures(run_rne):
-    """Runs a command with --json, whose exit code is checked; its figures."""
+    """Run a command with --json and check its exit code; return its figures."""
 
     def run(*words: object, code: int = 0) -> Any:
         return json.loads(run_rne(*words, "--json", code=code).out)
