@@ -226,6 +226,16 @@ REFUSED = {
         ("new puma560 --out file/x.yaml", "'file' is no folder"),
         ("simulate puma560 --tolerance 0", "--tolerance is 0; it must be positive"),
     ],
+    "export": [
+        ("panda --precision float", "--precision is for C; add --language c"),
+        ("panda --no-rotors", "--no-rotors is for C"),
+        ("panda --json", "--json is for C"),
+        ("pantograph --language c", "C is written for open rigid arms"),
+        ("flexible_arm --language c", "C is written for open rigid arms"),
+        ("panda --language c --link hand", "no link named 'hand'"),
+        ("panda --language c --quantities gravity", "choose from inverse_dynamics"),
+        ("panda --language c --prefix 1", "must be a letter"),
+    ],
     "view planar2": [("--port 70000", "--port is 70000; it must be between 1 and 65535")],
 }  # fmt: skip
 
