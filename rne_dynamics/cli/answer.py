@@ -56,8 +56,8 @@ def progress_bar(*, counted: bool = False, quiet: bool = False) -> Progress:
 
 @contextmanager
 def progress(*, quiet: bool = False) -> Iterator[Callable[[str, float], None]]:
-    """A progress bar; the function sets what is being done, and the share that is done."""
-    if quiet:  # rich computes also what it does not show
+    """A progress bar on a terminal; the function sets what is being done, and the share that is done."""
+    if quiet or not sys.stderr.isatty():  # rich computes also what it does not show, and leaves an empty line
         yield lambda what, share: None
         return
     with progress_bar() as bar:

@@ -35,6 +35,11 @@ def text(name: str, content: str | Callable[[], str], *needs: str) -> None:
     NEEDS[name] = needs
 
 
+def texts(contents: dict[str, str | Callable[[], str]]) -> None:
+    for name, content in contents.items():
+        text(name, content)
+
+
 def binary(name: str, content: Callable[[], bytes]) -> None:
     FILES[name] = lambda path: path.write_bytes(content())
 
@@ -44,8 +49,7 @@ def sparse(path: Path) -> None:
         stream.truncate(500_000_000)
 
 
-ENDINGS = ("urdf", "xacro", "yaml", "csv", "npz", "mcap", "db3", "stl", "json")
-for ending in ENDINGS:
+for ending in ("urdf", "xacro", "yaml", "csv", "npz", "mcap", "db3", "stl", "json"):
     FILES[f"fifo.{ending}"] = os.mkfifo
     FILES[f"zero.{ending}"] = lambda path: path.symlink_to("/dev/zero")
     FILES[f"folder.{ending}"] = Path.mkdir
@@ -96,25 +100,27 @@ for size in (50, 300, 1_000, 3_000, 9_000, 20_000):
     text(f"chain_{size}.urdf", lambda size=size: tree(size, lambda k: k - 1))
     text(f"wide_{size}.urdf", lambda size=size: tree(size, lambda k: 0))
     text(f"binary_{size}.urdf", lambda size=size: tree(size, lambda k: (k - 1) // 2))
-text("fixed_9000.urdf", lambda: tree(9_000, lambda k: k - 1, kind="fixed"))
-text("planar_9000.urdf", lambda: tree(9_000, lambda k: k - 1, kind="planar"))
-text("bare_14000.urdf", lambda: tree(14_000, lambda k: k - 1, inertial=""))
-text("joints_100000.urdf", lambda: tree(100_000, lambda k: k - 1))
-text("loop_9000.urdf", lambda: tree(9_000, lambda k: (k - 2) % 9_000 + 1))
-text("lost_20000.urdf", lambda: lost(20_000))
-text("same_40000.urdf", lambda: '<robot name="r">' + '<link name="l"/><joint name="j"/>' * 40_000 + "</robot>")
-text("unknown_90000.urdf", lambda: f'<robot name="r"><link name="l"/>{"<lonk/>" * 90_000}</robot>')
-text("entities.urdf", ENTITIES + '<robot name="&a11;"><link name="l"/></robot>')
-text("outside.urdf", "<!DOCTYPE r [<!ENTITY x SYSTEM 'file:///dev/zero'>]><robot name='r'><link name='&x;'/></robot>")
-text("deep.urdf", lambda: '<robot name="r">' + "<a>" * 1_000_000)
-text("attribute.urdf", lambda: f'<robot name="{"n" * 40_000_000}"><link name="l"/></robot>')
-text("attributes.urdf", lambda: "<robot><link " + " ".join(f"a{k}='0'" for k in range(2_000_000)) + "/></robot>")
-text("digits.urdf", lambda: mesh_robot("m.stl").replace('mass value="1"', f'mass value="{"9" * 40_000_000}"'))
-text("numbers.urdf", lambda: mesh_robot("m.stl").replace("0 0 0.1", "0 " * 20_000_000))
-text("name.urdf", lambda: tree(1, lambda k: 0).replace('"j1"', f'"{"n" * 90_000}"').replace("0 0 0.1", "0 0 x"))
-text("words.urdf", lambda: f'<robot name="r"><link name="l">{"some text " * 4_000_000}</link></robot>')
-text("comment.urdf", lambda: f'<robot name="r"><!--{"- " * 20_000_000}--><link name="l"/></robot>')
-text("blank.urdf", lambda: "\n" * 45_000_000)
+texts({
+    "fixed_9000.urdf": lambda: tree(9_000, lambda k: k - 1, kind="fixed"),
+    "planar_9000.urdf": lambda: tree(9_000, lambda k: k - 1, kind="planar"),
+    "bare_14000.urdf": lambda: tree(14_000, lambda k: k - 1, inertial=""),
+    "joints_100000.urdf": lambda: tree(100_000, lambda k: k - 1),
+    "loop_9000.urdf": lambda: tree(9_000, lambda k: (k - 2) % 9_000 + 1),
+    "lost_20000.urdf": lambda: lost(20_000),
+    "same_40000.urdf": lambda: '<robot name="r">' + '<link name="l"/><joint name="j"/>' * 40_000 + "</robot>",
+    "unknown_90000.urdf": lambda: f'<robot name="r"><link name="l"/>{"<lonk/>" * 90_000}</robot>',
+    "entities.urdf": ENTITIES + '<robot name="&a11;"><link name="l"/></robot>',
+    "outside.urdf": "<!DOCTYPE r [<!ENTITY x SYSTEM 'file:///dev/zero'>]><robot name='r'><link name='&x;'/></robot>",
+    "deep.urdf": lambda: '<robot name="r">' + "<a>" * 1_000_000,
+    "attribute.urdf": lambda: f'<robot name="{"n" * 40_000_000}"><link name="l"/></robot>',
+    "attributes.urdf": lambda: "<robot><link " + " ".join(f"a{k}='0'" for k in range(2_000_000)) + "/></robot>",
+    "digits.urdf": lambda: mesh_robot("m.stl").replace('mass value="1"', f'mass value="{"9" * 40_000_000}"'),
+    "numbers.urdf": lambda: mesh_robot("m.stl").replace("0 0 0.1", "0 " * 20_000_000),
+    "name.urdf": lambda: tree(1, lambda k: 0).replace('"j1"', f'"{"n" * 90_000}"').replace("0 0 0.1", "0 0 x"),
+    "words.urdf": lambda: f'<robot name="r"><link name="l">{"some text " * 4_000_000}</link></robot>',
+    "comment.urdf": lambda: f'<robot name="r"><!--{"- " * 20_000_000}--><link name="l"/></robot>',
+    "blank.urdf": lambda: "\n" * 45_000_000,
+})
 
 # -- xacro: expressions, macros, includes ------------------------------------------------------------------------------
 
@@ -134,13 +140,15 @@ DOUBLING = (
 for name, expression in EXPRESSIONS.items():
     needs = [f"{kind}.yaml" for kind in ("zero", "fifo", "aliases") if f"'{kind}.yaml'" in expression]
     text(f"{name}.xacro", ROOT.format(PROPERTY.format("x", f"${{{expression}}}") + '<link name="${x}"/>'), *needs)
-text("eval.xacro", ROOT.format('<link name="$(eval 9**9**9)"/>'))
-text("endless.xacro", ROOT.format('<xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/>'))
-text("doubling.xacro", ROOT.format(DOUBLING))
-text("cycle.xacro", ROOT.format(PROPERTY.format("a", "${b}") + PROPERTY.format("b", "${a}") + '<link name="${a}"/>'))
-text("laughs.xacro", ROOT.format(PROPERTY.format("p0", "lol") + "".join(
-    PROPERTY.format(f"p{k}", f"${{p{k - 1}}}" * 10) for k in range(1, 12)) + '<link name="${p11}"/>'))
-text("entities.xacro", ENTITIES + ROOT.format("<link name='&a11;'/>"))
+texts({
+    "eval.xacro": ROOT.format('<link name="$(eval 9**9**9)"/>'),
+    "endless.xacro": ROOT.format('<xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/>'),
+    "doubling.xacro": ROOT.format(DOUBLING),
+    "cycle.xacro": ROOT.format(PROPERTY.format("a", "${b}") + PROPERTY.format("b", "${a}") + '<link name="${a}"/>'),
+    "laughs.xacro": ROOT.format(PROPERTY.format("p0", "lol") + "".join(
+        PROPERTY.format(f"p{k}", f"${{p{k - 1}}}" * 10) for k in range(1, 12)) + '<link name="${p11}"/>'),
+    "entities.xacro": ENTITIES + ROOT.format("<link name='&a11;'/>"),
+})
 for other in ("include.xacro", "zero.urdf", "fifo.urdf", "entities.urdf", "sparse.urdf", "folder.urdf"):
     name = "include.xacro" if other == "include.xacro" else f"include_{other.removesuffix('.urdf')}.xacro"
     text(name, ROOT.format(f'<xacro:include filename="{other}"/>'), other)
@@ -149,20 +157,22 @@ for other in ("include.xacro", "zero.urdf", "fifo.urdf", "entities.urdf", "spars
 
 TENFOLD = [", ".join([f"*a{k}"] * 10) for k in range(11)]
 ALIASES = "a0: &a0 [x]\n" + "".join(f"a{k}: &a{k} [{some}]\n" for k, some in enumerate(TENFOLD, 1))
-text("aliases.yaml", ALIASES)
-text("merges.yaml", "a0: &a0 {x: 1}\n" + "".join(
-    f"a{k}: &a{k} {{<<: [{some}]}}\n" for k, some in enumerate(TENFOLD, 1)))
-text("part_aliases.yaml", "- &a0 [x]\n" + "".join(f"- &a{k} [{some}]\n" for k, some in enumerate(TENFOLD, 1)))
-text("itself.yaml", "urdf: puma560\nposture: &a {joint1: *a}\n")
-text("deep.yaml", lambda: "urdf: " + "[" * 100_000)
-text("blocks.yaml", lambda: "".join(" " * k + "a:\n" for k in range(600)))
-text("integer.yaml", lambda: f"urdf: puma560\ngravity: [0, 0, {'9' * 190_000}]\n")
-text("sexagesimal.yaml", lambda: f"- box: [1, 1, {'1:' * 90_000}1]\n")
-text("scalar.yaml", lambda: "urdf: " + "u" * 190_000)
-text("keys.yaml", lambda: "urdf: puma560\n" + "".join(f"k{k}: 1\n" for k in range(18_000)))
-text("posture.yaml", lambda: "urdf: puma560\nposture:\n" + "".join(f"  joint_{k}: 1\n" for k in range(11_000)))
-text("large.yaml", lambda: "urdf: puma560\nlist:\n" + "- [1, 2, 3]\n" * 4_000_000)
-text("python.yaml", "urdf: !!python/object/apply:time.sleep [100]\n")
+texts({
+    "aliases.yaml": ALIASES,
+    "merges.yaml": "a0: &a0 {x: 1}\n" + "".join(
+        f"a{k}: &a{k} {{<<: [{some}]}}\n" for k, some in enumerate(TENFOLD, 1)),
+    "part_aliases.yaml": "- &a0 [x]\n" + "".join(f"- &a{k} [{some}]\n" for k, some in enumerate(TENFOLD, 1)),
+    "itself.yaml": "urdf: puma560\nposture: &a {joint1: *a}\n",
+    "deep.yaml": lambda: "urdf: " + "[" * 100_000,
+    "blocks.yaml": lambda: "".join(" " * k + "a:\n" for k in range(600)),
+    "integer.yaml": lambda: f"urdf: puma560\ngravity: [0, 0, {'9' * 190_000}]\n",
+    "sexagesimal.yaml": lambda: f"- box: [1, 1, {'1:' * 90_000}1]\n",
+    "scalar.yaml": lambda: "urdf: " + "u" * 190_000,
+    "keys.yaml": lambda: "urdf: puma560\n" + "".join(f"k{k}: 1\n" for k in range(18_000)),
+    "posture.yaml": lambda: "urdf: puma560\nposture:\n" + "".join(f"  joint_{k}: 1\n" for k in range(11_000)),
+    "large.yaml": lambda: "urdf: puma560\nlist:\n" + "- [1, 2, 3]\n" * 4_000_000,
+    "python.yaml": "urdf: !!python/object/apply:time.sleep [100]\n",
+})
 for other in ("zero.urdf", "fifo.urdf", "power.xacro", "chain_9000.urdf"):
     text(f"of_{other.replace('.', '_')}.yaml", f"urdf: {other}\n", other)
 MODES = "urdf: planar2\nflexible:\n  link1: {{modal: {}}}\n"
@@ -262,23 +272,26 @@ def npz(name: str, **members: bytes) -> None:
     FILES[name] = save
 
 
-npz("shape.npz", time=declared((10**15,)))
-npz("shape_q.npz", q=declared((2, 10**15)))
-npz("shape_overflow.npz", time=declared((2**62, 2**62)))
-npz("shape_negative.npz", time=declared((-8,)))
-npz("shape_long.npz", time=declared((1,) * 1_000))
-npz("dtype.npz", time=declared((2,), "V2000000000"))
-npz("strings.npz", joint_names=declared((2,), "<U500000000"))
-npz("header.npz", time=b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + b" " * 64)
-npz("header_deep.npz", time=b"\x93NUMPY\x02\x00" + struct.pack("<I", 9_000) + b"(" * 9_000)
-npz("objects.npz", time=array(np.array([{}, {}], dtype=object)))
-npz("names.npz", joint_names=array(3.0))
-npz("names_flat.npz", joint_names=array(np.zeros((2, 2))))
-npz("texts.npz", time=array(["x", "y"]))
-npz("scalar.npz", time=array(0.0))
-npz("complex.npz", q=array(1j * np.zeros((2, 2))))
-npz("text.npz", time=b"text")
-npz("effort.npz", effort=array(1.0))
+for name, members in {
+    "shape.npz": {"time": declared((10**15,))},
+    "shape_q.npz": {"q": declared((2, 10**15))},
+    "shape_overflow.npz": {"time": declared((2**62, 2**62))},
+    "shape_negative.npz": {"time": declared((-8,))},
+    "shape_long.npz": {"time": declared((1,) * 1_000)},
+    "dtype.npz": {"time": declared((2,), "V2000000000")},
+    "strings.npz": {"joint_names": declared((2,), "<U500000000")},
+    "header.npz": {"time": b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + b" " * 64},
+    "header_deep.npz": {"time": b"\x93NUMPY\x02\x00" + struct.pack("<I", 9_000) + b"(" * 9_000},
+    "objects.npz": {"time": array(np.array([{}, {}], dtype=object))},
+    "names.npz": {"joint_names": array(3.0)},
+    "names_flat.npz": {"joint_names": array(np.zeros((2, 2)))},
+    "texts.npz": {"time": array(["x", "y"])},
+    "scalar.npz": {"time": array(0.0)},
+    "complex.npz": {"q": array(1j * np.zeros((2, 2)))},
+    "text.npz": {"time": b"text"},
+    "effort.npz": {"effort": array(1.0)},
+}.items():
+    npz(name, **members)
 npz("members.npz", **{f"m{k}": b"" for k in range(60_000)})
 
 
@@ -309,15 +322,17 @@ def largest(path: Path) -> None:
 
 
 FILES |= {"bomb.npz": bomb, "lie.npz": lie, "largest.npz": largest}
-text("rows.csv", lambda: "time,q/a,qd/a\n" + "0.0,0.0,0.0\n" * 2_000_000)
-text("columns.csv", lambda: f"time,{','.join(f'q/a{k}' for k in range(1_000_000))}\n{'0,' * 1_000_000}0\n")
-text("parts.csv", lambda: f"time,{','.join(f'p{k}/a' for k in range(300_000))},q/a\n{'0,' * 300_001}0\n")
-text("field.csv", lambda: 'time,q/a\n0,"' + "0" * 60_000_000)
-text("line.csv", lambda: "time," * 12_000_000)
-text("nul.csv", lambda: "time,q/a\n0,\0\n")
-text("quotes.csv", lambda: "time,q/a\n" + '"\n' * 5_000_000)
-text("words.csv", "time,q/a\n0,zero\n")
-text("twice.csv", "time,time,q/a,q/a\n0,0,0,0\n1,1,0,0\n")
+texts({
+    "rows.csv": lambda: "time,q/a,qd/a\n" + "0.0,0.0,0.0\n" * 2_000_000,
+    "columns.csv": lambda: f"time,{','.join(f'q/a{k}' for k in range(1_000_000))}\n{'0,' * 1_000_000}0\n",
+    "parts.csv": lambda: f"time,{','.join(f'p{k}/a' for k in range(300_000))},q/a\n{'0,' * 300_001}0\n",
+    "field.csv": lambda: 'time,q/a\n0,"' + "0" * 60_000_000,
+    "line.csv": lambda: "time," * 12_000_000,
+    "nul.csv": lambda: "time,q/a\n0,\0\n",
+    "quotes.csv": lambda: "time,q/a\n" + '"\n' * 5_000_000,
+    "words.csv": "time,q/a\n0,zero\n",
+    "twice.csv": "time,time,q/a,q/a\n0,0,0,0\n1,1,0,0\n",
+})
 MAGIC = b"\x89MCAP0\r\n"
 
 
@@ -332,11 +347,14 @@ def chunk(size: int, real: int) -> bytes:
     return MAGIC + header + struct.pack("<BQ", 6, len(content)) + content + MAGIC
 
 
-binary("length.mcap", lambda: MAGIC + struct.pack("<BQ", 1, 2**63 - 1) + bytes(64))
-binary("chunk.mcap", lambda: chunk(10**15, 10))
-binary("bomb.mcap", lambda: chunk(2_000_000_000, 2_000_000_000))
-binary("lie.mcap", lambda: chunk(10, 2_000_000_000))
-binary("short.mcap", lambda: MAGIC)
+for name, content in {
+    "length.mcap": lambda: MAGIC + struct.pack("<BQ", 1, 2**63 - 1) + bytes(64),
+    "chunk.mcap": lambda: chunk(10**15, 10),
+    "bomb.mcap": lambda: chunk(2_000_000_000, 2_000_000_000),
+    "lie.mcap": lambda: chunk(10, 2_000_000_000),
+    "short.mcap": lambda: MAGIC,
+}.items():
+    binary(name, content)
 
 
 def bag(name: str, messages: str) -> None:
@@ -373,8 +391,10 @@ folder("fifo.bag", os.mkfifo)
 folder("deep.bag", lambda path: path.write_text("rosbag2_bagfile_information: " + "[" * 100_000))
 folder("sparse.bag", sparse)
 
-text("deep.json", "[" * 1_000_000)
-text("objects.json", '{"a":' * 1_000_000)
-text("integer.json", lambda: f'{{"mass": {"9" * 5_000_000}}}')
-text("large.json", lambda: f'{{"mass": [{"[1]," * 5_000_000}1]}}')
-text("keys.json", lambda: "{" + ",".join(f'"k{k}": 1' for k in range(500_000)) + "}")
+texts({
+    "deep.json": "[" * 1_000_000,
+    "objects.json": '{"a":' * 1_000_000,
+    "integer.json": lambda: f'{{"mass": {"9" * 5_000_000}}}',
+    "large.json": lambda: f'{{"mass": [{"[1]," * 5_000_000}1]}}',
+    "keys.json": lambda: "{" + ",".join(f'"k{k}": 1' for k in range(500_000)) + "}",
+})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 from support.arms import floating_arm, gripper
 from support.wheel import wheel_urdf
 
@@ -47,6 +48,12 @@ def robot(name: str, base: str = "fixed") -> rne.RobotModel:
 def with_own_code(name: str, base: str = "fixed") -> rne.RobotModel:
     """The same robot as `load_urdf` gives it, with machine code of its own."""
     return rne.load_urdf(wheel_urdf(name) if name.endswith(".urdf") else name, base=base)
+
+
+def random_state(model: rne.RobotModel, seed: int | np.random.Generator, *count: int) -> tuple[np.ndarray, ...]:
+    """Random positions, velocities, and accelerations or efforts; (n,) each, or (count, n)."""
+    rng = np.random.default_rng(seed)
+    return rne.random_configuration(model, rng, *count), *rng.normal(size=(2, *count, model.n))
 
 
 def deepest(arm: rne.RobotModel) -> str:

@@ -28,13 +28,17 @@ ARM = f"""\
 """
 
 
-def arm(*changes: tuple[str, str]) -> str:
-    """`ARM` with texts replaced; each must be there exactly once."""
-    text = ARM
+def changed(text: str, *changes: tuple[str, str]) -> str:
+    """A text with parts replaced; each must be there exactly once."""
     for old, new in changes:
         assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in the text"
         text = text.replace(old, new)
     return text
+
+
+def arm(*changes: tuple[str, str]) -> str:
+    """`ARM` with texts replaced."""
+    return changed(ARM, *changes)
 
 
 def arm_and(extra: str, *changes: tuple[str, str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from rne_dynamics.c_export.export import to_c
@@ -99,7 +98,7 @@ def _write_c(args: argparse.Namespace) -> Answer:
             f"{source.name} describes closed loops or flexible links; C is written for open rigid arms, so name the "
             "URDF of one"
         )
-    with progress(quiet=not sys.stderr.isatty()) as update:
+    with progress() as update:
         export = to_c(
             robot, precision=args.precision or "double", links=args.link, quantities=args.quantities,
             prefix=args.prefix, source=Path(source.name.removesuffix(EXPANDED)).name, progress=update,

@@ -211,7 +211,7 @@ def run(args: argparse.Namespace) -> Answer:
 def _one(args: argparse.Namespace, robot: Robot, plant: ArmPlant, files: list[Path]) -> Answer:
     """One motion: simulated, saved, drawn and judged."""
     ended, controlled = None, None
-    with progress(quiet=args.json or not sys.stderr.isatty()) as update, warnings.catch_warnings():
+    with progress(quiet=args.json) as update, warnings.catch_warnings():
         warnings.simplefilter("ignore", BendingRangeWarning)  # reported below
 
         def tick(t: float) -> None:

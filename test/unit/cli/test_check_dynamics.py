@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ from support.robots import WHEEL
 from support.urdf_text import INERTIA, arm, joint, link, robot
 from support.wheel import wheel_robots
 
-from rne_dynamics.cli.main import main
 from rne_dynamics.cli.own_arm.check import check_urdf
 from rne_dynamics.description.lint.description import lint
 from rne_dynamics.description.lint.findings import Finding
@@ -46,16 +44,14 @@ def test_of_a_slide_it_is_a_force() -> None:
     assert "effort is 15 N, while gravity needs up to 19.62 N, and more than the limit in 100.0 %" in weak.message
 
 
-def test_gravity_and_payload_of_a_model_file_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_gravity_and_payload_of_a_model_file_count(tmp_path: Path, figures) -> None:
     (tmp_path / "arm.urdf").write_text(lifting(1.9))
     (tmp_path / "arm.yaml").write_text("urdf: arm.urdf\ngravity: [0, 0, -1.62]\n")
-    assert main(["check", str(tmp_path / "arm.yaml"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["urdf"]["findings"] == []
+    assert figures("check", tmp_path / "arm.yaml")["urdf"]["findings"] == []
     (tmp_path / "arm.yaml").write_text(
         "urdf: arm.urdf\ngravity: [0, 0, -1.62]\npayload: {link: upper, mass: 10, com: [1, 0, 0]}\n"
     )
-    assert main(["check", str(tmp_path / "arm.yaml"), "--json"]) == 0
-    assert "gravity needs up to" in json.loads(capsys.readouterr().out)["urdf"]["findings"][0]["message"]
+    assert "gravity needs up to" in figures("check", tmp_path / "arm.yaml")["urdf"]["findings"][0]["message"]
 
 
 def test_an_inertia_that_no_gain_is_small_enough_for_is_a_warning() -> None:
@@ -91,24 +87,17 @@ OVERPOWERED = {
     "talos_reduced_box.urdf": {"torso_2_joint", "arm_left_2_joint", "arm_right_2_joint"},
     "talos_reduced_corrected.urdf": {"torso_2_joint", "arm_left_2_joint", "arm_right_2_joint"},
     "tiago_dual.urdf": {"suspension_left_joint", "suspension_right_joint"},
+    # the arm of a shuttle works in weightlessness
+    "shuttle_arm.urdf": {"shoulder_pitch", "elbow_pitch", "wrist_pitch", "wrist_yaw"},
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("path", [
     pytest.param(path, id=f"{path.parents[1].name}-{path.stem}", marks=[] if few else [pytest.mark.slow])
     for path in wheel_robots() for few in [path.name in {*WHEEL, *OVERPOWERED}]
-])
-def test_published_robots_raise_no_false_alarm(path: Path) -> None:
+] + [share_file(f"urdf/{name}.urdf") for name in shipped_robots()])
+def test_published_robots_and_those_that_ship_raise_no_false_alarm(path: Path) -> None:
     findings = found(path)
     assert {f.element.split("'")[1] for f in findings} == OVERPOWERED.get(path.name, set())
     assert all(f.severity.value == "note" for f in findings)
     assert not any("from the joint before it" in f.message for f in lint(path).findings)
-
-
-@pytest.mark.parametrize("name", shipped_robots())
-def test_robots_that_ship_raise_none(name: str) -> None:
-    findings = found(share_file(f"urdf/{name}.urdf"))
-    # the arm of a shuttle works in weightlessness
-    assert {f.element.split("'")[1] for f in findings} == (
-        {"shoulder_pitch", "elbow_pitch", "wrist_pitch", "wrist_yaw"} if name == "shuttle_arm" else set()
-    )

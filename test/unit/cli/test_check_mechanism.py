@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.mechanisms import SHIPPED
+from support.urdf_text import changed
 
 from rne_dynamics.cli.main import main
 from rne_dynamics.description.share import share_file
@@ -15,11 +16,8 @@ FOUR_BAR = share_file("urdf/four_bar.yaml").read_text()
 
 
 def write(folder: Path, text: str, *changes: tuple[str, str]) -> Path:
-    for old, new in changes:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
     file = folder / "model.yaml"
-    file.write_text(text.replace("urdf: ", f"urdf: {share_file('urdf/puma560.urdf').parent}/"))
+    file.write_text(changed(text, *changes).replace("urdf: ", f"urdf: {share_file('urdf/puma560.urdf').parent}/"))
     return file
 
 
@@ -30,14 +28,12 @@ def findings(file: Path, capsys: Capture) -> list[tuple[str, int, str, str]]:
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_what_ships_is_clean(name: str, capsys: Capture) -> None:
-    assert main(["check", name, "--strict"]) == 0
-    out, err = capsys.readouterr()
+def test_what_ships_is_clean(name: str, figures, run_rne) -> None:
+    out, err = run_rne("check", name, "--strict")
     assert f"{name}.urdf: nothing to fix" in out  # no effort of passive joints is missed
     assert "degrees of freedom: " in out
     assert err == ""
-    assert main(["check", name, "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+    report = figures("check", name)
     assert report["ok"]
     assert report["urdf"]["ok"]
     mechanism = report["mechanism"]
@@ -46,22 +42,40 @@ def test_what_ships_is_clean(name: str, capsys: Capture) -> None:
     assert mechanism["distance_to_singular"] > 0.1
 
 
-def test_redundant_constraints_are_a_note(capsys: Capture) -> None:
-    main(["check", "four_bar", "--json"])
-    (finding,) = json.loads(capsys.readouterr().out)["findings"]
-    assert (finding["severity"], finding["element"]) == ("note", "loops")
-    assert finding["message"].startswith(
-        "3 of 5 blocked directions are redundant: Grübler's count gives -2 degrees of freedom, the rank 1;"
-    )
+#: What is changed in a mechanism's file; severity, line and element of the finding, its message and fix in parts.
+FOUND = {
+    "redundant constraints": (
+        FOUR_BAR, (), "note", 8, "loops",
+        "3 of 5 blocked directions are redundant: Grübler's count gives -2 degrees of freedom, the rank 1;", "",
+    ),
+    "too few motors": (
+        FIVE_BAR, ("[left_joint, right_joint]", "[left_joint]"), "error", 4, "actuated",
+        "the mechanism has 2 degrees of freedom and 1 motor: 1 passive joint not determined", "add 1 joint to actuated",
+    ),
+    "too many motors": (
+        FIVE_BAR, ("[left_joint, right_joint]", "[left_joint, right_joint, left_elbow]"), "note", 4, "actuated",
+        "the mechanism has 2 degrees of freedom and 3 motors, 1 more than can move", "",
+    ),
+    "a frame half a turn off": (
+        FOUR_BAR, ("xyz: [0.35, 0, 0]", "xyz: [0.35, 0, 0], rpy: [3.141592653589793, 0, 0]"), "error", 8,
+        "loop 'hinge'", "and 180 deg, and from there no motion", "turn one of the loop's frames by half a turn",
+    ),
+    "loops that cannot close": (
+        FIVE_BAR, ("left_forearm, xyz: [0.3,", "left_forearm, xyz: [9,"), "error", 7, "loop 'tip'",
+        "its closure error at the given posture is", "",
+    ),
+}  # fmt: skip
 
 
-def test_too_few_motors(tmp_path: Path, capsys: Capture) -> None:
-    file = write(tmp_path, FIVE_BAR, ("[left_joint, right_joint]", "[left_joint]"))
-    assert findings(file, capsys) == [
-        ("error", 4, "actuated", "the mechanism has 2 degrees of freedom and 1 motor: 1 passive joint not determined")
-    ]
-    assert main(["check", str(file)]) == 1
-    assert "add 1 joint to actuated" in " ".join(capsys.readouterr().out.split())
+@pytest.mark.parametrize("case", FOUND)
+def test_what_is_found_has_line_element_and_fix(case: str, tmp_path: Path, capsys: Capture) -> None:
+    text, change, severity, line, element, says, fix = FOUND[case]
+    file = write(tmp_path, text, *[change] * bool(change))
+    ((*found, message),) = findings(file, capsys)
+    assert found == [severity, line, element]
+    assert says in message
+    assert main(["check", str(file)]) == int(severity == "error")
+    assert fix in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_joint_on_no_loop_is_named(tmp_path: Path, capsys: Capture) -> None:
@@ -74,40 +88,12 @@ def test_a_joint_on_no_loop_is_named(tmp_path: Path, capsys: Capture) -> None:
     assert message.endswith("4 degrees of freedom and 3 motors: 1 passive joint not determined; on no loop: jointC")
 
 
-def test_a_frame_half_a_turn_off(tmp_path: Path, capsys: Capture) -> None:
-    turned = "b: {link: coupler, xyz: [0.35, 0, 0], rpy: [3.141592653589793, 0, 0]}"
-    file = write(tmp_path, FOUR_BAR, ("b: {link: coupler, xyz: [0.35, 0, 0]}", turned))
-    ((severity, line, element, message),) = findings(file, capsys)
-    assert (severity, line, element) == ("error", 8, "loop 'hinge'")
-    assert "and 180 deg, and from there no motion" in message
-    main(["check", str(file)])
-    assert "turn one of the loop's frames by half a turn" in " ".join(capsys.readouterr().out.split())
-
-
-def test_too_many_motors(tmp_path: Path, capsys: Capture) -> None:
-    file = write(tmp_path, FIVE_BAR, ("[left_joint, right_joint]", "[left_joint, right_joint, left_elbow]"))
-    ((severity, line, element, message),) = findings(file, capsys)
-    assert (severity, line, element) == ("note", 4, "actuated")
-    assert message.startswith("the mechanism has 2 degrees of freedom and 3 motors, 1 more than can move")
-    assert main(["check", str(file)]) == 0
-    assert main(["check", str(file), "--strict"]) == 1  # the elbow's effort limit is 0
-
-
 def test_nothing_moves(tmp_path: Path, capsys: Capture) -> None:
     file = write(tmp_path, FOUR_BAR, ("kind: revolute", "kind: weld"))
     found = findings(file, capsys)
     assert ("error", 4, "loops", "block every motion: 3 independent directions are blocked, of 3 joints") in [
         (s, line, e, m.split(";")[0]) for s, line, e, m in found
     ]
-
-
-def test_loops_that_cannot_close(tmp_path: Path, capsys: Capture) -> None:
-    frame = "a: {link: left_forearm, xyz: [0.3, 0, 0]}"
-    file = write(tmp_path, FIVE_BAR, (frame, frame.replace("0.3", "9")))
-    ((severity, line, element, message),) = findings(file, capsys)
-    assert (severity, line, element) == ("error", 7, "loop 'tip'")
-    assert "its closure error at the given posture is" in message
-    assert main(["check", str(file)]) == 1
 
 
 def test_a_rough_posture_is_corrected_to_what_was_found(tmp_path: Path, capsys: Capture) -> None:
@@ -150,60 +136,47 @@ def test_singular_postures(apart: float, severity: str, tmp_path: Path, capsys: 
     assert ("is near a singular one" if severity == "warning" else "is singular: the actuated joints do not") in message
 
 
-def test_faults_of_file_and_urdf_are_both_reported(tmp_path: Path, capsys: Capture) -> None:
+def test_faults_of_file_and_urdf_are_both_reported(tmp_path: Path, figures, run_rne) -> None:
     urdf = share_file("urdf/four_bar.urdf").read_text().replace('<mass value="0.8"/>', '<mass value="-0.8"/>')
     (tmp_path / "four_bar.urdf").write_text(urdf)
     file = tmp_path / "model.yaml"
     file.write_text(FOUR_BAR.replace("actuated", "actuatd"))
-    assert main(["check", str(file)]) == 1
-    out = capsys.readouterr().out
+    out = run_rne("check", file, code=1).out
     assert "value is -0.8 kg" in out
     assert "key 'actuatd' is unknown" in out
-    assert main(["check", str(file), "--json"]) == 1
-    report = json.loads(capsys.readouterr().out)
+    report = figures("check", file, code=1)
     assert (report["ok"], report["urdf"]["ok"], report["mechanism"]) == (False, False, None)
     file.write_text(FOUR_BAR)
-    assert main(["check", str(file), "--json"]) == 1
-    assert not json.loads(capsys.readouterr().out)["ok"]
+    assert not figures("check", file, code=1)["ok"]
 
 
-def test_a_model_file_without_loops(tmp_path: Path, capsys: Capture) -> None:
+def test_a_model_file_without_loops(tmp_path: Path, figures) -> None:
     file = write(tmp_path, "urdf: puma560.urdf\npayload: {link: link6, mass: 2}\n")
-    assert main(["check", str(file), "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+    report = figures("check", file)
     assert (report["findings"], report["mechanism"], report["urdf"]["ok"]) == ([], None, True)
 
 
-def test_no_yaml_and_no_urdf(tmp_path: Path, capsys: Capture) -> None:
+def test_no_yaml_and_no_urdf(tmp_path: Path, figures, run_rne) -> None:
     file = tmp_path / "model.yaml"
     file.write_text("urdf: [")
-    assert main(["check", str(file)]) == 1
-    assert "is no YAML" in capsys.readouterr().out
+    assert "is no YAML" in run_rne("check", file, code=1).out
     file.write_text("urdf: nix.urdf")
-    assert main(["check", str(file), "--json"]) == 1
-    report = json.loads(capsys.readouterr().out)
+    report = figures("check", file, code=1)
     assert report["urdf"] is None
     assert "nix.urdf does not exist" in report["findings"][0]["message"]
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_info_shows_loops_and_motors(name: str, capsys: Capture) -> None:
-    assert main(["info", name, "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+def test_info_shows_loops_and_motors(name: str, figures, run_rne) -> None:
+    report = figures("info", name)
     mechanism = report["mechanism"]
     motors = {row["name"] for row in report["joints"] if row["gravity_effort"] is not None}
     assert motors == set(mechanism["actuated"])
     assert set(mechanism["posture"]) == motors | set(mechanism["passive"])
-    assert main(["info", name]) == 0
-    out = capsys.readouterr().out
+    out = run_rne("info", name).out
     for row in mechanism["loops"]:
         assert row["name"] in out
     assert f"degrees of freedom: {mechanism['freedoms']}" in out
-
-
-def test_info_of_a_model_file_stands_on_its_base(capsys: Capture) -> None:
-    assert main(["info", "pantograph", "--base", "floating"]) == 1
-    assert "--base floating is for a URDF" in capsys.readouterr().err
 
 
 ROD = """<robot name="rod">
@@ -232,7 +205,7 @@ posture: {crank: 0.4, first: 0.2, second: -0.7, rocker: 0.2}
 
 
 @pytest.mark.slow
-def test_an_idle_freedom_is_no_fault_and_every_command_takes_it(tmp_path: Path, capsys: Capture) -> None:
+def test_an_idle_freedom_is_no_fault_and_every_command_takes_it(tmp_path: Path, capsys: Capture, run_rne) -> None:
     bodies = (("crank_link", "0.1 0 0", 0.001, 0.003, 0.003), ("rod", "0.3 0 0", 2e-4, 0.02, 0.02),
               ("rocker_link", "0 0 0.17", 0.008, 0.008, 0.001))  # fmt: skip
     (tmp_path / "rod.urdf").write_text(ROD.format("\n  ".join(BODY.format(*body) for body in bodies)))
@@ -241,6 +214,5 @@ def test_an_idle_freedom_is_no_fault_and_every_command_takes_it(tmp_path: Path, 
     found = findings(file, capsys)
     assert all(severity != "error" for severity, *_ in found)
     assert any("leave 1 freedom idle" in message for *_, message in found)
-    assert main(["info", str(file)]) == 0
-    assert "degrees of freedom: 2, 1 of them idle" in capsys.readouterr().out
+    assert "degrees of freedom: 2, 1 of them idle" in run_rne("info", file).out
     assert main(["simulate", str(file), "--seconds", "0.2"]) == 0

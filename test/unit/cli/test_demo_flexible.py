@@ -15,7 +15,6 @@ from rne_dynamics.cli.with_ros.demo_report import (
     evaluate_vibration,
     flexible_figures,
     flexible_parts,
-    peak_to_peak,
     plot_flexible,
     tip_position,
 )
@@ -37,7 +36,7 @@ from rne_dynamics.flexible.energy import flexible_forward_kinematics, tip_deflec
 from rne_dynamics.flexible.equations import equations_of_motion
 from rne_dynamics.flexible.static import damping_matrix, elastic_matrix, quasi_static
 
-ARMS = ("flexible_beam", "flexible_arm", "flexible_arm6")
+ARMS = ("flexible_beam", "flexible_arm6")
 #: Bandwidth of the controller, rad/s.
 OMEGA = 20.0
 
@@ -87,9 +86,6 @@ def test_shaped_and_slow_plans_make_the_same_moves(arm, plan):
         assert a.duration - move.duration == pytest.approx(0.5 * period, abs=1e-8)
         assert b.duration - move.duration == pytest.approx(period, abs=1e-8)
         assert c.duration == b.duration
-        for other in (a, b, c):
-            np.testing.assert_allclose(other.sample(-1.0).q, move.start, atol=1e-15)
-            np.testing.assert_allclose(other.sample(100.0).q, move.end, atol=1e-15)
     (only,) = programmes(arm, plan, "zv", 2, OMEGA, compare=False)
     assert only.name == "zv"
     assert only.seconds > zv.seconds
@@ -130,13 +126,6 @@ def test_the_default_gains_are_stable_where_the_arm_is_sampled(arm, plan, rate):
     assert max(growth(arm, q, omega, rate) for q in postures) < 1.0
     # and not for want of trying: where the bound says so, they are not
     assert max(growth(arm, q, 1.2 * omega / SAMPLED_GAIN, rate) for q in postures) > 1.0
-
-
-def test_peak_to_peak_is_along_the_line_of_the_swing():
-    line, t = np.array([2.0, -1.0, 2.0]) / 3.0, np.linspace(0.0, 2.0 * np.pi, 1001)
-    points = np.array([1.0, 2.0, 3.0]) + 0.02 * np.outer(np.sin(t), line) + 1e-4 * np.outer(np.cos(t), [0.0, 2.0, 1.0])
-    assert peak_to_peak(points) == pytest.approx(0.04, rel=1e-6)
-    assert peak_to_peak(points[:1]) == 0.0
 
 
 @pytest.fixture(scope="module")

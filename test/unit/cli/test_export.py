@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-
-import pytest
 
 from rne_dynamics.cli.main import main
 
@@ -23,11 +20,10 @@ def test_c_is_written_to_a_folder_of_the_robot_s_name(tmp_path, monkeypatch, cap
     assert "panda_jacobian_panda_link8" in header
 
 
-def test_options_and_json(tmp_path, capsys):
+def test_options_and_json(tmp_path, figures):
     options = ["--precision", "float", "--link", "panda_link4", "--quantities", "jacobian", "mass_matrix"]
     words = ["export", "panda", "--language", "c", *options, "--prefix", "left", "--out", str(tmp_path / "b")]
-    assert main([*words, "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+    report = figures(*words)
     assert (report["robot"], report["prefix"], report["precision"]) == ("panda", "left", "float")
     assert report["files"] == [name.replace("panda", "left") for name in FILES]
     assert [f["name"] for f in report["functions"]] == ["left_mass_matrix", "left_jacobian_panda_link4"]
@@ -38,12 +34,10 @@ def test_options_and_json(tmp_path, capsys):
 def test_a_floating_base_and_efforts_without_rotors(tmp_path):
     words = ["export", "puma560", "--language", "c", "--quantities", "mass_matrix", "--no-rotors"]
     assert main([*words, "--out", str(tmp_path / "fixed")]) == 0
-    with_rotors = ["export", "puma560", "--language", "c", "--quantities", "mass_matrix", "--out", str(tmp_path / "r")]
-    assert main(with_rotors) == 0
-    header = "puma560_dynamics.h"
+    assert main([*words[:-1], "--out", str(tmp_path / "r")]) == 0
+    header, source = "puma560_dynamics.h", "puma560_dynamics.c"
     assert "No rotor inertias are included" in (tmp_path / "fixed" / header).read_text()
     assert "Rotor inertias are included" in (tmp_path / "r" / header).read_text()
-    source = "puma560_dynamics.c"
     assert (tmp_path / "fixed" / source).read_text() != (tmp_path / "r" / source).read_text()
     arm = tmp_path / "box.urdf"
     arm.write_text(
@@ -55,36 +49,11 @@ def test_a_floating_base_and_efforts_without_rotors(tmp_path):
     assert "#define BOX_NQ 7\n#define BOX_N 6" in (tmp_path / "box" / "box_dynamics.h").read_text()
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["panda", "--precision", "float"], "--precision is for C; add --language c"),
-        (["panda", "--no-rotors"], "--no-rotors is for C"),
-        (["panda", "--json"], "--json is for C"),
-        (["pantograph", "--language", "c"], "C is written for open rigid arms"),
-        (["flexible_arm", "--language", "c"], "C is written for open rigid arms"),
-        (["panda", "--language", "c", "--link", "hand"], "no link named 'hand'"),
-        (["panda", "--language", "c", "--quantities", "gravity"], "choose from inverse_dynamics"),
-        (["panda", "--language", "c", "--prefix", "1"], "must be a letter"),
-        (["panda", "--language", "c", "--out", "file/folder"], "cannot be written"),
-        (["panda", "--language", "c", "--out", "own"], "exists and is no export; name another folder"),
-    ],
-)
-def test_what_cannot_be_is_one_line(words, message, tmp_path, monkeypatch, capsys):
+def test_a_folder_that_is_no_export_is_left_as_it_is(tmp_path, monkeypatch, run_rne):
     monkeypatch.chdir(tmp_path)
-    Path("file").write_text("")
     Path("own").mkdir()
     Path("own/CMakeLists.txt").write_text("project(mine)")
-    assert main(["export", *words]) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
+    error = run_rne("export", "panda", "--language", "c", "--out", "own", code=1).err
+    assert "exists and is no export; name another folder" in error
     assert Path("own/CMakeLists.txt").read_text() == "project(mine)"
-    assert sorted(x.name for x in Path().iterdir()) == ["file", "own"]
-
-
-def test_a_urdf_is_still_the_default(capsys):
-    assert main(["export", "planar2"]) == 0
-    assert "<robot" in capsys.readouterr().out
-    with pytest.raises(SystemExit):
-        main(["export", "planar2", "--language", "fortran"])
+    assert [x.name for x in Path("own").iterdir()] == ["CMakeLists.txt"]

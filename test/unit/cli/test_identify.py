@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -12,29 +11,20 @@ from support.robots import robot as named
 from support.secret_arms import secret
 
 import rne_dynamics as rne
-from rne_dynamics.cli.main import main
 from rne_dynamics.description.share import share_file
 from rne_dynamics.identification.consistent_fit import pseudo_inertia
 
 
-@pytest.fixture
-def answer(tmp_path, monkeypatch, capsys):
-    """Runs the command in an empty folder; its exit code, and figures or errors."""
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """The command writes to the current folder."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*words: str):
-        code = main(["identify", *words, "--json"])
-        out, err = capsys.readouterr()
-        return code, json.loads(out) if out else err
 
-    return run
-
-
-def test_the_model_predicts_another_motion_and_loads(answer, tmp_path):
+def test_the_model_predicts_another_motion_and_loads(figures, tmp_path):
     arm = secret(named("puma560"), 5)
     logs = [arm.log(tmp_path / f"{k}.npz", k) for k in (1, 2)]
-    code, found = answer("puma560", logs[0], "--validate", logs[1])
-    assert code == 0
+    found = figures("identify", "puma560", logs[0], "--validate", logs[1])
     assert found["validation"]["mean_norm"] < 0.1 * found["validation"]["mean_norm_before"]
     assert found["base_parameters"]["count"] == 40
     assert found["base_parameters"]["scaled_condition"] > 1.0
@@ -53,52 +43,47 @@ def test_the_model_predicts_another_motion_and_loads(answer, tmp_path):
     assert "other data" in page
 
 
-def test_a_payload_alone_leaves_the_arm_as_it_is(answer, tmp_path):
+def test_a_payload_alone_leaves_the_arm_as_it_is(figures, tmp_path):
     arm = secret(named("puma560"), 5)
     loaded = arm.with_load("link6", 2.8, (0.0, 0.01, 0.1))
     reference, log = arm.log(tmp_path / "empty.npz", 1), loaded.log(tmp_path / "loaded.npz", 2)
-    code, found = answer("--no-report", "puma560", log, "--reference", reference, "--payload", "link6")
-    assert code == 0
+    found = figures("identify", "--no-report", "puma560", log, "--reference", reference, "--payload", "link6")
     assert found["payload"]["mass"] == pytest.approx(2.8, rel=0.05)
     assert found["payload"]["com"] == pytest.approx([0.0, 0.01, 0.1], abs=0.01)
     robot = rne.load_model(tmp_path / "puma560_payload.yaml")
     assert robot.mass == pytest.approx(named("puma560").mass + found["payload"]["mass"], rel=1e-6)
 
 
-def test_currents_and_a_known_load_give_gains(answer, tmp_path):
+def test_currents_and_a_known_load_give_gains(figures, tmp_path):
     arm, gains = secret(named("puma560"), 5), np.array([20.0, 30.0, 15.0, 5.0, 6.0, 4.0])
     loaded = arm.with_load("link6", 2.8, (0.0, 0.0, 0.05))
     logs = [
         loaded.log(tmp_path / "loaded.npz", 1, scale=gains), arm.log(tmp_path / "empty.npz", 2, scale=gains)
     ]  # fmt: skip
-    code, found = answer("--no-report", "puma560", logs[0], "--reference", logs[1], "--load", "link6=2.8")
-    assert code == 0
+    found = figures("identify", "--no-report", "puma560", logs[0], "--reference", logs[1], "--load", "link6=2.8")
     values = np.array([gain["value"] for gain in found["gains"].values()])
     assert (np.abs(values / gains - 1.0) < [0.02] * 5 + [0.15]).all()  # the load says little of the last joint
     text = ",".join(str(gain["value"]) for gain in found["gains"].values())
-    again, other = answer("--no-report", "puma560", logs[1], "--gains", text, "--sensors", "motor")
-    assert again == 0
+    other = figures("identify", "--no-report", "puma560", logs[1], "--gains", text, "--sensors", "motor")
     assert other["training"]["mean_norm"] < 0.1 * other["training"]["mean_norm_before"]
 
 
-def test_a_guess_of_a_model_is_little_trusted(answer, tmp_path):
+def test_a_guess_of_a_model_is_little_trusted(figures, tmp_path):
     arm = secret(named("scara"), 5)
     logs = [arm.log(tmp_path / f"{k}.npz", k) for k in (1, 2)]
-    code, found = answer("--no-report", "scara", logs[0], "--validate", logs[1], "--trust", "3")
-    assert code == 0
+    found = figures("identify", "--no-report", "scara", logs[0], "--validate", logs[1], "--trust", "3")
     assert found["validation"]["mean_norm"] < 0.01 * found["validation"]["mean_norm_before"]
     assert all(p["deviation"] > 0.0 for p in found["parameters"])  # also none that is NaN
 
 
-def test_what_would_be_worthless_is_refused(answer, tmp_path):
+def test_what_would_be_worthless_is_refused(run_rne, tmp_path):
     arm = secret(named("puma560"), 5)
     good = arm.log(tmp_path / "good.npz", 1)
     log = dict(np.load(good))
     np.savez(tmp_path / "sign.npz", **{**log, "torques": -log["torques"]})
     np.savez(tmp_path / "degrees.npz", **{**log, "positions": np.degrees(log["positions"])})
     for name in ("sign", "degrees"):
-        code, error = answer("puma560", str(tmp_path / f"{name}.npz"))
-        assert code == 1
+        error = run_rne("identify", "puma560", f"{name}.npz", code=1).err
         assert name in error
         assert "--force" in error
     for words, said in [
@@ -107,13 +92,11 @@ def test_what_would_be_worthless_is_refused(answer, tmp_path):
         (("puma560", good, "--out", "nowhere/model"), "no folder"),
         (("puma560", good, "--load", "link6=1", "--gains", "1"), "leave out"),
     ]:
-        code, error = answer(*words)
-        assert code == 1, words
-        assert said in error
+        assert said in run_rne("identify", *words, code=1).err
     assert not list(Path(tmp_path).glob("*.urdf"))
 
 
-def test_a_model_file_of_the_arm_is_taken_with_what_it_says(answer, tmp_path):
+def test_a_model_file_of_the_arm_is_taken_with_what_it_says(figures, tmp_path):
     """Gravity stays, and its own payload becomes a part of the link."""
     (tmp_path / "tilted.yaml").write_text(
         "urdf: puma560\ngravity: [0, 4.905, -8.496]\npayload: {link: link6, mass: 1.5, com: [0, 0, 0.1], "
@@ -123,8 +106,7 @@ def test_a_model_file_of_the_arm_is_taken_with_what_it_says(answer, tmp_path):
     arm = secret(tilted, 6, 0.1)
     log = arm.with_load("link5", 0.7, (0.0, 0.0, 0.0)).log(tmp_path / "log.npz", 1)
     for words in ([], ["--payload", "link5"]):
-        code, found = answer("--no-report", "tilted.yaml", log, "--friction", "coulomb", *words)
-        assert code == 0
+        found = figures("identify", "--no-report", "tilted.yaml", log, "--friction", "coulomb", *words)
         written = rne.load_model(tmp_path / f"tilted_{'payload' if words else 'identified'}.yaml")
         assert written.gravity == pytest.approx(tilted.gravity)
         assert words or found["training"]["mean_norm"] < 0.2 * found["training"]["mean_norm_before"]
@@ -132,11 +114,10 @@ def test_a_model_file_of_the_arm_is_taken_with_what_it_says(answer, tmp_path):
     assert link6[0] == pytest.approx(link6[1])
 
 
-def test_joints_that_were_not_logged_are_locked_and_stay_joints(answer, tmp_path):
+def test_joints_that_were_not_logged_are_locked_and_stay_joints(figures, tmp_path):
     whole = named("puma560")
     arm = secret(rne.load_urdf("puma560", lock={"joint6": 0.3}), 5)
     assert arm.robot.n == 5
-    code, found = answer("--no-report", "puma560", arm.log(tmp_path / "log.npz", 1), "--lock", "joint6=0.3")
-    assert code == 0
+    found = figures("identify", "--no-report", "puma560", arm.log(tmp_path / "log.npz", 1), "--lock", "joint6=0.3")
     assert found["training"]["mean_norm"] < 0.1 * found["training"]["mean_norm_before"]
     assert rne.load_model(tmp_path / "puma560_identified.yaml").joint_names == whole.joint_names

@@ -14,42 +14,34 @@ import pytest
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.simulated import compare
 
-
-def simulated(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    code = main(["simulate", "puma560", "--seconds", "0.6", "--json", *words])
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert code == int(not found["verdict"]["passed"])
-    return found
+#: What is simulated.
+MOVE = ("puma560", "--seconds", "0.6")
 
 
-def test_options_and_files_give_a_mismatch(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_options_and_files_give_a_mismatch(tmp_path: Path, simulated) -> None:
     file = tmp_path / "worn.yaml"
     file.write_text("mass: 0.05\nnoise: 1e-5\nscript:\n- {at: 0.2, payload: {link6: 2}}\n")
-    found = simulated(capsys, "--mismatch", str(file), "--mismatch", "delay=0.002", "--mismatch", "seed=4")
+    found = simulated(*MOVE, "--mismatch", str(file), "--mismatch", "delay=0.002", "--mismatch", "seed=4")
     script = [{"at": 0.2, "payload": {"link6": 2}}]
     assert found["mismatch"] == {"seed": 4, "mass": 0.05, "noise": 1e-5, "delay": 0.002, "script": script}
-    plain = simulated(capsys)
+    plain = simulated(*MOVE)
     assert max(j["rms_error"] for j in found["joints"]) > 10.0 * max(j["rms_error"] for j in plain["joints"])
 
 
-def test_a_mismatch_is_named_as_the_cause_only_where_the_arm_tracks_without_it(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    verdict = simulated(capsys, "--mismatch", "payload=link6:3")["verdict"]
+def test_a_mismatch_is_named_as_the_cause_only_where_the_arm_tracks_without_it(simulated) -> None:
+    verdict = simulated(*MOVE, "--mismatch", "payload=link6:3")["verdict"]
     assert verdict["cause"] == "mismatch"
     assert "payload ('link6', 3" in verdict["text"]
     assert "rne compare" in verdict["text"]
-    harmless = simulated(capsys, "--mismatch", "noise=1e-7", "--bandwidth", "3", "--no-friction-compensation")
+    harmless = simulated(*MOVE, "--mismatch", "noise=1e-7", "--bandwidth", "3", "--no-friction-compensation")
     assert harmless["verdict"]["cause"] != "mismatch"
-    assert simulated(capsys, "--mismatch", "noise=1e-7")["verdict"]["cause"] is None
+    assert simulated(*MOVE, "--mismatch", "noise=1e-7")["verdict"]["cause"] is None
 
 
-def test_a_scene_is_touched_pushed_and_recorded(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_scene_is_touched_pushed_and_recorded(tmp_path: Path, simulated) -> None:
     scene, log = Path(__file__).resolve().parents[3] / "examples" / "wall.yaml", tmp_path / "log.npz"
-    words = ["simulate", "puma560", "--law", "joint_impedance", "--to", "joint3=-0.5", "--to", "joint5=0.5", "--scene"]
-    words += [str(scene), "--seconds", "1", "--json", "--out", str(log), "--plot", str(tmp_path / "a.png")]
-    assert main(words) == 0
-    found = json.loads(capsys.readouterr().out)
+    words = ["puma560", "--law", "joint_impedance", "--to", "joint3=-0.5", "--to", "joint5=0.5", "--scene"]
+    found = simulated(*words, scene, "--seconds", "1", "--out", log, "--plot", tmp_path / "a.png")
     assert found["scene"]["bodies"][0]["stiffness"] == 2e4
     assert found["mismatch"]["script"][0]["push"] == {"link": "tool0", "force": [0, 80, 0], "duration": 0.2}
     (contact,) = found["contacts"]
@@ -62,11 +54,10 @@ def test_a_scene_is_touched_pushed_and_recorded(capsys: pytest.CaptureFixture[st
     assert (tmp_path / "a.png").stat().st_size > 10_000
 
 
-def test_laws_are_compared_on_the_same_arms(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    words = ["compare", "puma560", "--seconds", "0.2", "--processes", "1", "--law", "pd_gravity", "--law"]
-    assert main([*words, "computed_torque", "--trials", "1", "--seed", "5", "--json", "--plot", str(tmp_path / "a.png"),
-                 "--report", str(tmp_path / "a.html")]) == 0  # fmt: skip
-    found = json.loads(capsys.readouterr().out)
+def test_laws_are_compared_on_the_same_arms(tmp_path: Path, run_rne) -> None:
+    words = ["compare", "puma560", "--seconds", "0.2", "--law", "pd_gravity", "--law", "computed_torque", "--seed", "5"]
+    files = "--plot", tmp_path / "a.png", "--report", tmp_path / "a.html"
+    found = json.loads(run_rne(*words, *files, "--trials", "1", "--processes", "1", "--json").out)
     assert found["laws"] == ["pd_gravity", "computed_torque"]
     first, second = found["results"][:2]
     assert first["mismatch"] == second["mismatch"]
@@ -80,35 +71,31 @@ def test_laws_are_compared_on_the_same_arms(capsys: pytest.CaptureFixture[str], 
     assert "stability margins" in page
 
 
-def test_laws_that_refuse_a_mechanism_are_left_out_unless_they_were_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_laws_that_refuse_a_mechanism_are_left_out_unless_they_were_named(run_rne) -> None:
     words = ["compare", "four_bar", "--seconds", "0.05", "--processes", "1", "--trials", "1"]
-    assert main(words) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(run_rne(*words).out.split())
     assert "disturbance_observer is left out: disturbance observer: robot 'four_bar' has closed loops" in said
     assert "joint_impedance │" in said
     assert main([*words, "--law", "disturbance_observer"]) == 1
 
 
-def test_payloads_are_at_the_last_link_that_moves(capsys: pytest.CaptureFixture[str]) -> None:
+def test_payloads_are_at_the_last_link_that_moves(figures) -> None:
     """The last one in the file of a UR10 is a frame of its base."""
-    assert main(["compare", "ur10", "--seconds", "0.1", "--processes", "1", "--law", "computed_torque", "--json"]) == 0
-    found = {one["case"]: one["rms_error"] for one in json.loads(capsys.readouterr().out)["results"]}
+    report = figures("compare", "ur10", "--seconds", "0.1", "--processes", "1", "--law", "computed_torque")
+    found = {one["case"]: one["rms_error"] for one in report["results"]}
     assert found["payload 3 kg"] > 10.0 * found["as the model"]
 
 
-def test_springs_of_an_arm_without_rotors_have_assumed_ones(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_springs_of_an_arm_without_rotors_have_assumed_ones(monkeypatch: pytest.MonkeyPatch, run_rne) -> None:
     for name, values in (("FREQUENCIES", (100.0,)), ("DELAYS", (0.0,))):
         monkeypatch.setattr(compare, name, values)
-    assert main(["compare", "panda", "--seconds", "0.3", "--springs", "--law", "computed_torque"]) == 0
-    said = capsys.readouterr().out
+    said = run_rne("compare", "panda", "--seconds", "0.3", "--springs", "--law", "computed_torque").out
     assert "that of their links at the start" in " ".join(said.split())
     assert re.search(r"computed_torque[^0-9]*100 ", said)
 
 
 @pytest.mark.slow  # Dask starts for seconds
-def test_dask_gives_the_same_figures(capsys: pytest.CaptureFixture[str]) -> None:
+def test_dask_gives_the_same_figures(capsys: pytest.CaptureFixture[str], run_rne) -> None:
     distributed: Any = pytest.importorskip("dask.distributed")
     words = ["compare", "puma560", "--seconds", "0.1", "--law", "computed_torque", "--trials", "2", "--json"]
     with distributed.LocalCluster(
@@ -116,11 +103,10 @@ def test_dask_gives_the_same_figures(capsys: pytest.CaptureFixture[str]) -> None
     ) as cluster:
         assert main([*words, "--dask", cluster.scheduler_address]) == 0
     there = capsys.readouterr().out
-    assert main([*words, "--processes", "1"]) == 0
-    assert there == capsys.readouterr().out
+    assert there == run_rne(*words, "--processes", "1").out
 
 
-def test_the_extra_of_dask_is_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_extra_of_dask_is_named(monkeypatch: pytest.MonkeyPatch, run_rne) -> None:
     monkeypatch.setitem(sys.modules, "dask", None)
-    assert main(["compare", "puma560", "--law", "computed_torque", "--dask", "tcp://127.0.0.1:1"]) == 1
-    assert "pip install '.[sweep]'" in capsys.readouterr().err
+    words = "compare", "puma560", "--law", "computed_torque", "--dask", "tcp://127.0.0.1:1"
+    assert "pip install '.[sweep]'" in run_rne(*words, code=1).err

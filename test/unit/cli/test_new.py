@@ -47,10 +47,9 @@ def controller_values(given, robot):
 
 
 @pytest.mark.parametrize("name", [HOMEMADE, "cylindrical", "puma560", "ur10", "pantograph", "flexible_arm"])
-def test_a_file_passes_the_checks_of_the_nodes(name, tmp_path, monkeypatch, capsys):
+def test_a_file_passes_the_checks_of_the_nodes(name, tmp_path, monkeypatch, run_rne):
     monkeypatch.chdir(tmp_path)
-    assert main(["new", name, "--out", "my_arm.yaml"]) == 0
-    capsys.readouterr()
+    run_rne("new", name, "--out", "my_arm.yaml")
     robot = rne.load_model(name).rigid
     found = parsed("my_arm.yaml", robot)
     assert all(found[node]["joints"] == robot.joint_names for node in NODES)
@@ -83,11 +82,10 @@ def test_gains_and_damping_follow_the_rate(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
 
 
-def test_a_missing_limit_is_a_line_to_fill_in(tmp_path, monkeypatch, capsys):
+def test_a_missing_limit_is_a_line_to_fill_in(tmp_path, monkeypatch, figures, run_rne):
     monkeypatch.chdir(tmp_path)
     Path("my_arm.urdf").write_text(arm(('effort="30"', 'effort="0"')))
-    assert main(["new", "my_arm.urdf", "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+    report = figures("new", "my_arm.urdf")
     assert report["fill_in"] == ["shoulder"]
     assert "fill in limits.JOINT.effort of shoulder" in report["notes"][0]
     text = Path("my_arm.yaml").read_text()
@@ -97,58 +95,39 @@ def test_a_missing_limit_is_a_line_to_fill_in(tmp_path, monkeypatch, capsys):
     assert "limits.shoulder.effort" not in given
     with pytest.raises(ParameterError, match=r"set limits\.shoulder\.effort"):
         tracking_settings(robot, controller_values(given, robot))
-    assert main(["demo", "--robot", "my_arm.urdf", "--config", "my_arm.yaml"]) == 1
-    said = capsys.readouterr().err
+    said = run_rne("demo", "--robot", "my_arm.urdf", "--config", "my_arm.yaml", code=1).err
     assert said.startswith("rne demo: my_arm.yaml: joint 'shoulder' has no effort limit")
     assert said.count("\n") == 1
 
 
-def test_a_file_is_replaced_only_with_force_and_never_the_robot(tmp_path, monkeypatch, capsys):
+def test_a_file_is_replaced_only_with_force_and_never_the_robot(tmp_path, monkeypatch, capsys, run_rne):
     monkeypatch.chdir(tmp_path)
     Path("planar2.yaml").write_text("mine")
-    assert main(["new", "planar2"]) == 1
-    assert "planar2.yaml exists; name another file with --out, or replace it with --force" in capsys.readouterr().err
+    error = run_rne("new", "planar2", code=1).err
+    assert "planar2.yaml exists; name another file with --out, or replace it with --force" in error
     assert Path("planar2.yaml").read_text() == "mine"
     assert main(["new", "planar2", "--force"]) == 0
     assert "computed_torque_controller" in Path("planar2.yaml").read_text()
     Path("bar.yaml").write_text(Path(ROOT / "urdf/flexible_beam.yaml").read_text())
     Path("flexible_beam.urdf").write_text(Path(ROOT / "urdf/flexible_beam.urdf").read_text())
     capsys.readouterr()
-    assert main(["new", "bar.yaml", "--out", "bar.yaml", "--force"]) == 1
-    assert "the robot's own file" in capsys.readouterr().err
+    assert "the robot's own file" in run_rne("new", "bar.yaml", "--out", "bar.yaml", "--force", code=1).err
     assert main(["new", "bar.yaml"]) == 0
     assert Path("bar_params.yaml").is_file()
 
 
-@pytest.mark.parametrize(("words", "said"), [
-    (["-"], "ROBOT is -; the nodes need a file too"),
-    (["planar2", "--rate", "1"], "--rate is 1; it must be between 10 and 10000 Hz"),
-    (["planar2", "--out", "arm.txt"], "its ending must be .yaml or .yml"),
-    (["quadrotor_base"], "has no joint that can be driven"),
-])  # fmt: skip
-def test_what_cannot_be_is_one_line(words, said, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["new", *words]) == 1
-    error = capsys.readouterr().err
-    assert said in error
-    assert error.count("\n") == 1
-    assert not list(tmp_path.iterdir())
-
-
-def test_the_next_commands_can_be_typed(tmp_path, monkeypatch, capsys):
+def test_the_next_commands_can_be_typed(tmp_path, monkeypatch, figures, run_rne):
     monkeypatch.chdir(tmp_path)
     Path("my arm.urdf").write_text(arm())
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert main(["new", "my arm.urdf", "--json"]) == 0
-    check, guide, last = json.loads(capsys.readouterr().out)["next"]
+    check, guide, last = figures("new", "my arm.urdf")["next"]
     assert check.endswith(" check 'my arm.urdf'")
     assert guide.endswith(" guide 'my arm.urdf' --config 'my arm.yaml'")
     assert last.endswith(" demo --robot 'my arm.urdf' --config 'my arm.yaml'")
     ros2 = tmp_path / "ros2"
     ros2.write_text("")
     ros2.chmod(0o755)
-    assert main(["new", "my arm.urdf", "--json", "--force"]) == 0
-    assert json.loads(capsys.readouterr().out)["next"][2] == (
+    assert figures("new", "my arm.urdf", "--force")["next"][2] == (
         "ros2 launch rne_dynamics simulated_arm.launch.py 'urdf:=my arm.urdf' config:='my arm.yaml'"
     )
 
@@ -164,11 +143,10 @@ def test_names_that_yaml_would_misread(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_the_nodes_start_with_the_file_and_the_arm_tracks(tmp_path, monkeypatch, capsys):
+def test_the_nodes_start_with_the_file_and_the_arm_tracks(tmp_path, monkeypatch, run_rne):
     """The strict reader of the real nodes takes the file as it is, and `rne demo` moves the arm with it."""
     monkeypatch.chdir(tmp_path)
-    assert main(["new", HOMEMADE, "--out", "my_arm.yaml"]) == 0
-    capsys.readouterr()
+    run_rne("new", HOMEMADE, "--out", "my_arm.yaml")
     given = ["--ros-args", "--params-file", "my_arm.yaml", "-p", f"robot_description:={HOMEMADE}", "-r", "__ns:=/new"]
     for node in ("simulator", "computed_torque_controller", "gravity_compensation", "effort_gate"):
         with NodeProcess(node, given) as process:

@@ -1,9 +1,8 @@
-"""Outputs that cannot be written: one line, and before the work where that can be known; Ctrl-C; xacro's errors."""
+"""Outputs that cannot be written: one line, and before the work where that can be known; Ctrl-C."""
 
 from __future__ import annotations
 
 import importlib
-import os
 import subprocess
 import sys
 from importlib import util
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from rne_dynamics.cli.main import main
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
 from rne_dynamics.figures import style as output
 from rne_dynamics.figures.style import FIGURES, output_file
@@ -20,38 +18,11 @@ from rne_dynamics.figures.style import FIGURES, output_file
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("file").write_text("")
 
 
-@pytest.mark.parametrize(("words", "said"), [
-    ("simulate puma560 --plot x.foo", "--plot is 'x.foo'; its ending must be .png, .svg or .pdf"),
-    ("simulate puma560 --plot file/x.png", "which cannot be written: 'file' is no folder"),
-    ("simulate puma560 --out file/x.csv", "--out is 'file/x.csv', which cannot be written"),
-    ("simulate puma560 --out .", "--out is '.'; name a file"),
-    ("simulate puma560 --plot /proc/x.png", "--plot is '/proc/x.png'"),
-    ("export puma560 --out file/x.urdf", "'file' is no folder"),
-    ("export puma560 --language c --out file/c", "'file' is no folder"),
-    ("demo --out x.foo", "--out is 'x.foo'; its ending must be"),
-    ("demo --config x.yaml", "--config x.yaml cannot be read: No such file or directory"),
-    ("demo --config file", "--config file is no parameter file; it needs keys such as /**/simulator"),
-    ("new puma560 --out file/x.yaml", "'file' is no folder"),
-    ("simulate puma560 --tolerance 0", "--tolerance is 0; it must be positive"),
-])  # fmt: skip
-def test_an_output_is_refused_before_the_work(words, said, capsys):
-    if "/proc" in words and os.access("/proc", os.W_OK):
-        assert not os.path.lexists("/proc/x.png")  # root has the permission, and finds out at the end
-        return
-    assert main(words.split()) == 1
-    error = capsys.readouterr().err
-    assert said in error
-    assert error.count("\n") == 1
-    assert sorted(p.name for p in Path().iterdir()) == ["file"], "nothing is left behind"
-
-
-def test_a_full_disk_is_one_line(capsys):
+def test_a_full_disk_is_one_line(run_rne):
     Path("full.csv").symlink_to("/dev/full")
-    assert main(["simulate", "planar2", "--seconds", "3", "--out", "full.csv"]) == 1
-    error = capsys.readouterr().err
+    error = run_rne("simulate", "planar2", "--seconds", "3", "--out", "full.csv", code=1).err
     assert error == "rne simulate: No space left on device\n"
 
 
@@ -65,19 +36,17 @@ def test_a_full_disk_behind_standard_output_is_one_line():
     assert done.stderr == "rne info: No space left on device\n"
 
 
-def test_ctrl_c_while_a_command_is_imported_is_one_line(capsys, monkeypatch):
+def test_ctrl_c_while_a_command_is_imported_is_one_line(monkeypatch, run_rne):
     def interrupted(name):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(importlib, "import_module", interrupted)
-    assert main(["info", "planar2"]) == 130
-    assert capsys.readouterr().err == "rne info: interrupted\n"
+    assert run_rne("info", "planar2", code=130).err == "rne info: interrupted\n"
 
 
-def test_figures_need_matplotlib_before_the_work(capsys, monkeypatch):
+def test_figures_need_matplotlib_before_the_work(monkeypatch, run_rne):
     monkeypatch.setattr(output, "find_spec", lambda name: None if name == "matplotlib" else util.find_spec(name))
-    assert main(["simulate", "puma560", "--plot", "x.png"]) == 1
-    assert "rne simulate: --plot needs matplotlib: " in capsys.readouterr().err
+    assert "rne simulate: --plot needs matplotlib: " in run_rne("simulate", "puma560", "--plot", "x.png", code=1).err
     with pytest.raises(MissingDependencyError):
         output.figure_file("x.svg")
 
@@ -87,14 +56,3 @@ def test_formats_are_read_in_any_case():
     Path("x.png").mkdir()
     with pytest.raises(ArgumentError, match="a folder"):
         output_file("x.png", FIGURES, "--plot")
-
-
-def test_an_error_of_xacro_is_one_line_in_the_words_of_the_command(capfd):
-    Path("arm.xacro").write_text(
-        '<robot name="a" xmlns:xacro="http://www.ros.org/wiki/xacro"><link name="$(arg tool)"/></robot>'
-    )
-    assert main(["info", "arm.xacro"]) == 1
-    error = capfd.readouterr().err
-    assert "argument 'tool' is not given; give it: --arg tool:=VALUE" in error
-    assert error.count("\n") == 1
-    assert main(["info", "arm.xacro", "--arg", "tool:=base"]) == 0

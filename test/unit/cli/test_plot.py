@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -19,15 +17,10 @@ def run(tmp_path_factory):
     return mcap, npz
 
 
-def figures(capsys, *arguments):
-    assert main(["plot", *map(str, arguments), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def test_figures_are_those_of_the_simulation(run, capsys, tmp_path):
+def test_figures_are_those_of_the_simulation(run, tmp_path, figures):
     mcap, npz = run
     out = tmp_path / "run.png"
-    report = figures(capsys, mcap, "--robot", "planar2", "--out", out)
+    report = figures("plot", mcap, "--robot", "planar2", "--out", out)
     saved = np.load(npz)
     error = saved["reference_q"] - saved["q"]
     for j, row in enumerate(report["joints"]):
@@ -38,22 +31,21 @@ def test_figures_are_those_of_the_simulation(run, capsys, tmp_path):
     assert out.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
-def test_a_part_of_one_joint(run, capsys, tmp_path, monkeypatch):
+def test_a_part_of_one_joint(run, tmp_path, monkeypatch, run_rne):
     monkeypatch.chdir(tmp_path)
-    assert main(["plot", str(run[0]), "--joint", "joint2", "--from", "0.25", "--to", "0.75"]) == 0
-    said = capsys.readouterr().out
+    said = run_rne("plot", run[0], "--joint", "joint2", "--from", "0.25", "--to", "0.75").out
     assert "501 states, 0.250 to 0.750 s" in said
     assert "joint1 " not in said
     assert "q, qd, effort: from /joint_states" in said
     assert (tmp_path / "run.png").stat().st_size > 10_000
 
 
-def test_positions_alone_are_enough(run, capsys, tmp_path):
+def test_positions_alone_are_enough(run, tmp_path, figures):
     whole = read_recording(run[1])
     csv = tmp_path / "q.csv"
     rows = np.column_stack([whole.t, whole.q])
     np.savetxt(csv, rows, delimiter=",", header="time,q/joint1,q/joint2", comments="")
-    report = figures(capsys, csv, "--robot", "planar2", "--out", tmp_path / "q.pdf")
+    report = figures("plot", csv, "--robot", "planar2", "--out", tmp_path / "q.pdf")
     assert set(report["joints"][0]) == {"name"}
 
 
@@ -63,10 +55,8 @@ def test_positions_alone_are_enough(run, capsys, tmp_path):
     (["--from", "1", "--to", "0.5"], "--from 1 is not before --to 0.5"),
     (["--out", "a.gif"], "its ending must be .png, .svg or .pdf"),
     (["--robot", "puma560"], "no joint named 'joint3'"),
-    (["--robot", "planar2"], None),
     (["--topic", "/left/joint_states"], "did you mean '/joint_states'"),
 ])
-def test_arguments_that_make_no_sense(run, arguments, said, capsys, tmp_path, monkeypatch):
+def test_arguments_that_make_no_sense(run, arguments, said, tmp_path, monkeypatch, run_rne):
     monkeypatch.chdir(tmp_path)
-    assert main(["plot", str(run[0]), *arguments]) == (1 if said else 0)
-    assert (said or "") in capsys.readouterr().err
+    assert said in run_rne("plot", run[0], *arguments, code=1).err

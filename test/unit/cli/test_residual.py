@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from support.logged_arms import faults, logged
@@ -28,27 +26,21 @@ def table(tmp_path_factory):
     return {"log": written("log.csv", log)} | {name: written(f"{name}.csv", wrong[name]) for name in kinds}
 
 
-def answer(capsys, *words, code=0):
-    assert main(["residual", *map(str, words)]) == code
-    return capsys.readouterr().out
-
-
-@pytest.mark.parametrize("ending", [".mcap", ".npz", ".csv"])
-def test_a_simulated_arm_leaves_little_of_its_own_model(ending, tmp_path, capsys):
+@pytest.mark.parametrize("ending", [".mcap", ".csv"])
+def test_a_simulated_arm_leaves_little_of_its_own_model(ending, tmp_path, run_rne, figures):
     log = tmp_path / f"run{ending}"
     words = ["simulate", "puma560", "--seconds", "2", "--record" if ending == ".mcap" else "--out", str(log)]
-    assert main(words) == 0
-    capsys.readouterr()
-    report = json.loads(answer(capsys, "puma560", log, "--json"))
+    run_rne(*words)
+    report = figures("residual", "puma560", log)
     assert report["mean_norm"] < 0.1 * report["measured_norm"]
     assert report["verdict"]["passed"]
     assert [joint["name"] for joint in report["joints"]] == [f"joint{k}" for k in range(1, 7)]
 
 
-def test_tables_fit_a_terminal_and_files_are_written(table, capsys, tmp_path, monkeypatch):
+def test_tables_fit_a_terminal_and_files_are_written(table, tmp_path, monkeypatch, run_rne):
     monkeypatch.setenv("COLUMNS", "80")
     plot, page = tmp_path / "torques.png", tmp_path / "page.html"
-    said = answer(capsys, "puma560", table["log"], table["log"], "--plot", plot, "--report", page)
+    said = run_rne("residual", "puma560", table["log"], table["log"], "--plot", plot, "--report", page).out
     assert max(len(line) for line in said.splitlines() if not line.startswith(("wrote", "/"))) <= 80
     assert "columns: t stamp, q pos_*, qd vel_*, tau torque_*" in said
     assert "N m (" in said.splitlines()[-1] + said.splitlines()[-2]
@@ -61,49 +53,44 @@ def test_tables_fit_a_terminal_and_files_are_written(table, capsys, tmp_path, mo
     ("milliseconds", "times are in ms", "--units=t=ms"),
     ("amperes", "--gains of the data sheet", "--gains=9,10.2,11.4,12.6,13.8,15"),
 ])  # fmt: skip
-def test_faults_are_said_and_their_fix_works(table, fault, said, fixed, capsys):
-    answered = " ".join(answer(capsys, "puma560", table[fault], code=1).split())
+def test_faults_are_said_and_their_fix_works(table, fault, said, fixed, figures, run_rne):
+    answered = " ".join(run_rne("residual", "puma560", table[fault], code=1).out.split())
     assert said in answered
     assert "fix this before any number counts" in answered
-    right = json.loads(answer(capsys, "puma560", table["log"], "--json"))
-    again = json.loads(answer(capsys, "puma560", table[fault], fixed, "--json"))
+    right = figures("residual", "puma560", table["log"])
+    again = figures("residual", "puma560", table[fault], fixed)
     assert again["mean_norm"] == pytest.approx(right["mean_norm"], rel=1e-6)
 
 
-def test_columns_by_number_and_band(table, capsys):
-    words = ["puma560", table["log"], "--json", "--band", "3"]
-    named = json.loads(answer(capsys, *words))
-    numbers = json.loads(answer(capsys, *words, "--columns", "t=1,q=2-7,tau=14-19"))
+def test_columns_by_number_and_band(table, figures):
+    words = ["residual", "puma560", table["log"], "--band", "3"]
+    named, numbers = figures(*words), figures(*words, "--columns", "t=1,q=2-7,tau=14-19")
     assert numbers["joints"] == named["joints"]
     assert numbers["logs"][0]["band"] == 3.0
 
 
-@pytest.mark.parametrize(("words", "said"), [
-    (["--columns", "positions"], "--columns is 'positions'"), (["--gains", "1,2"], "6 with commas"),
-    (["--gains", "0"], "write one number"), (["--units", "deg"], "units are deg="),
-    (["--columns", "q=nothing"], "no column named 'nothing'"), (["--topic", "/joint_states"], "has no topics"),
-    (["--plot", "torques.gif"], "its ending must be"),
+@pytest.mark.parametrize(("robot", "words", "said"), [
+    ("puma560", ["--columns", "positions"], "--columns is 'positions'"),
+    ("puma560", ["--gains", "1,2"], "6 with commas"),
+    ("puma560", ["--gains", "0"], "write one number"),
+    ("puma560", ["--units", "deg"], "units are deg="),
+    ("puma560", ["--columns", "q=nothing"], "no column named 'nothing'"),
+    ("puma560", ["--topic", "/joint_states"], "has no topics"),
+    ("puma560", ["--plot", "torques.gif"], "its ending must be"),
+    ("pantograph", [], "open rigid arms"),
+    ("planar2", [], "the robot 2 joints"),
 ])  # fmt: skip
-def test_arguments_that_make_no_sense(table, words, said, capsys):
-    assert main(["residual", "puma560", str(table["log"]), *words]) == 1
-    assert said in capsys.readouterr().err
+def test_arguments_that_make_no_sense(table, robot, words, said, run_rne):
+    assert said in run_rne("residual", robot, table["log"], *words, code=1).err
 
 
-def test_joints_that_were_not_logged_are_locked(tmp_path, capsys):
+def test_joints_that_were_not_logged_are_locked(tmp_path, run_rne, figures):
     log = tmp_path / "run.npz"
     assert main(["simulate", "puma560", "--seconds", "2", "--out", str(log)]) == 0
     arrays = dict(np.load(log))
     few = {name: arrays[name][:, :5] for name in ("q", "effort")}
     np.savez(log, time=arrays["time"], **few)
-    assert main(["residual", "puma560", str(log)]) == 1
-    assert "--lock holds joints that were not logged" in capsys.readouterr().err
-    report = json.loads(answer(capsys, "puma560", log, "--lock", "joint6=0", "--json"))
+    assert "--lock holds joints that were not logged" in run_rne("residual", "puma560", log, code=1).err
+    report = figures("residual", "puma560", log, "--lock", "joint6=0")
     assert len(report["joints"]) == 5
     assert report["mean_norm"] < 0.1 * report["measured_norm"]
-
-
-def test_robots_that_are_no_open_arm(table, capsys):
-    assert main(["residual", "pantograph", str(table["log"])]) == 1
-    assert "open rigid arms" in capsys.readouterr().err
-    assert main(["residual", "planar2", str(table["log"])]) == 1
-    assert "the robot 2 joints" in capsys.readouterr().err

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import rne_dynamics as rne
-from rne_dynamics.cli.main import main
 from rne_dynamics.cli.verdict import tracking_verdict
 from rne_dynamics.cli.with_ros.moves import LEAST_PART, USED, peak_effort, plan_moves
 from rne_dynamics.control.gains import Gains
@@ -50,37 +48,37 @@ def arm(effort: float, friction: float, z: float = -0.15) -> str:
     (["cylindrical", "--to", "joint3=0.2", "--seconds", "1", "--tolerance", "1e-6"], "unknown", "joint3", " mm", ()),
     (["puma560", "--bandwidth", "3", "--control-rate", "20"], "unknown", None, "the cause is not known", ()),
 ])  # fmt: skip
-def test_a_simulation_ends_with_its_verdict_and_its_remedies_help(words, cause, joint, said, remedies, capsys):
-    code = main(["simulate", *words])
-    line = capsys.readouterr().out.splitlines()[-1]
+def test_a_simulation_ends_with_its_verdict_and_its_remedies_help(
+    words, cause, joint, said, remedies, figures, run_rne
+):
+    code = int(cause is not None)
+    line = run_rne("simulate", *words, code=code).out.splitlines()[-1]
     assert said in line
     assert line.startswith("tracked" if cause is None else ("did not track: joint ", "moved less than asked: joint "))
-    assert main(["simulate", *words, "--json"]) == code == (0 if cause is None else 1)
-    verdict = json.loads(capsys.readouterr().out)["verdict"]
+    verdict = figures("simulate", *words, code=code)["verdict"]
     assert verdict["cause"] == cause
     assert joint in (None, verdict["joint"])
     assert verdict["tracked"] is verdict["passed"] is (cause is None)
     assert verdict["text"] == line
     for remedy in remedies:
         tried = [w for w in words if w != "--no-friction-compensation"] if remedy is None else [*words, *remedy]
-        assert main(["simulate", *tried]) == 0, remedy
+        run_rne("simulate", *tried)
 
 
 @pytest.mark.parametrize(("text", "outcome"), [
     (arm(2.0, 3.0), "not_moved"), (arm(0.8, 0.6), "less_travel"), (arm(2.0, 0.1), "tracked"),
 ])  # fmt: skip
-def test_travel_that_was_not_made_comes_first(text, outcome, tmp_path, capsys):
+def test_travel_that_was_not_made_comes_first(text, outcome, tmp_path, simulated):
     """With friction above the effort limit moves shrank to 1 mrad, and an arm that stood still was within 1 mrad."""
     (tmp_path / "arm.urdf").write_text(text)
     page = tmp_path / "page.html"
-    code = main(["simulate", str(tmp_path / "arm.urdf"), "--seconds", "3", "--json", "--report", str(page)])
-    verdict = json.loads(capsys.readouterr().out)["verdict"]
+    verdict = simulated(tmp_path / "arm.urdf", "--seconds", "3", "--report", page)["verdict"]
     assert verdict["outcome"] == outcome
-    assert code == (0 if outcome == "tracked" else 1)
+    assert verdict["passed"] is (outcome == "tracked")
     html = page.read_text()
-    assert ("Not passed: " in html) is bool(code)
+    assert ("Not passed: " in html) is not verdict["passed"]
     assert verdict["text"].split("'")[0] in html
-    if code:
+    if not verdict["passed"]:
         assert verdict["cause"] == "saturated"
         assert "so more time does not help" in verdict["text"]
         assert verdict["text"].startswith(("did not move", "moved less than asked")[outcome == "less_travel"])
@@ -103,11 +101,6 @@ def test_moves_are_reduced_for_weak_drives_as_long_as_they_can_be_seen():
 def test_a_robot_that_cannot_move_is_refused():
     with pytest.raises(rne.errors.ModelError, match="no joint of robot 'arm' can move"):
         plan_moves(rne.load_urdf(arm(2.0, 0.1).replace('lower="-2" upper="2"', 'lower="0" upper="0"')), 3.0)
-
-
-def test_free_motion_has_no_verdict(capsys):
-    assert main(["simulate", "planar2", "--free", "--seconds", "0.2", "--json"]) == 0
-    assert "verdict" not in json.loads(capsys.readouterr().out)
 
 
 def run_of(q, error, *, effort=1.0, missed=0.0, asked=0.0, reports=None):

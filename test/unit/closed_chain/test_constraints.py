@@ -8,8 +8,6 @@ from support.differences import rate
 from support.errors import relative_error
 from support.mechanisms import X, Y, Z, bar, revolute, tree
 
-import rne_dynamics as rne
-from rne_dynamics.closed_chain.constraints import FORCE, MOMENT
 from rne_dynamics.closed_chain.independence import evaluated
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.model.mechanism import Loop, LoopFrame, Mechanism
@@ -53,30 +51,3 @@ def test_rates_of_every_choice_of_directions_against_differences(end):
         evaluated(packed, work, q, qd)
         assert relative_error(work.K @ qd, first, scale=1.0) < 1e-10, blocked
         assert relative_error(work.K @ qdd + work.drift, second, scale=1.0) < 1e-10, blocked
-
-
-def test_rows_are_wrenches_that_do_the_constraints_work():
-    mechanism = branches((True,) * 6, "d")
-    robot, packed = mechanism.robot, pack(mechanism)
-    rng = np.random.default_rng(1)
-    q = rng.normal(size=robot.n)
-    work = evaluated(packed, workspace(packed), q)
-    poses = rne.forward_kinematics(robot, q)
-    frame = mechanism.loops[0].b
-    at = robot.link_names.index("d")
-    place = poses.position[at] + poses.rotation[at] @ frame.position
-    motions = []
-    for link in ("b", "d"):  # of the point at B's origin, moving with either link
-        k = robot.link_names.index(link)
-        J = rne.jacobian(robot, q, link)
-        motions.append((J[:3] + np.cross(J[3:].T, place - poses.position[k]).T, J[3:]))
-    (v_a, w_a), (v_b, w_b) = motions
-    expected = work.rows[:, FORCE : FORCE + 3] @ (v_b - v_a) + work.rows[:, MOMENT : MOMENT + 3] @ (w_b - w_a)
-    assert relative_error(work.K, expected) < 1e-13
-
-
-def test_joints_below_the_loop_do_not_enter():
-    mechanism = branches((True,) * 6, "d")
-    packed = pack(mechanism)
-    work = evaluated(packed, workspace(packed), np.array([0.3, -0.2, 0.1, 0.5]))
-    assert not work.K[:, mechanism.robot.joint_index("waist")].any()

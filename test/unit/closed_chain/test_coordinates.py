@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.differences import rate
 from support.errors import relative_error
-from support.mechanisms import MECHANISMS, five_bar, four_bar, ladder, slider_crank, states
+from support.mechanisms import MECHANISMS, five_bar, four_bar, ladder, states
 
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR, motion_map, tree_motion, tree_velocity
@@ -42,6 +42,20 @@ def test_broadcasting():
     assert motion_map(mechanism, tree).smallest.shape == (2, 3)
 
 
+def test_singular_posture_is_refused():
+    # a parallelogram folded flat
+    mechanism = ladder(1)
+    with pytest.raises(SingularPostureError, match=r"singular posture at left0 0: .*passive ones \(top0, right0\)"):
+        motion_map(mechanism, np.zeros(3))
+
+
+def test_scale_changes_no_distance():
+    """The same four-bar measured in other lengths is as far from singular: metres and radians are scaled apart."""
+    smallest = motion_map(four_bar(), four_bar().posture).smallest
+    assert 0.1 < smallest < 2.0
+    assert motion_map(four_bar(turned=False), four_bar(turned=False).posture).smallest == pytest.approx(smallest)
+
+
 def test_distance_shrinks_before_a_five_bar_is_stretched():
     """The couplers in one line: their joints no longer hold the tip."""
     mechanism = five_bar()
@@ -58,23 +72,3 @@ def test_distance_shrinks_before_a_five_bar_is_stretched():
     assert distances[0] > 3 * NEAR_SINGULAR
     assert motion_map(mechanism, here).smallest < NEAR_SINGULAR
     assert not motion_map(mechanism, mechanism.posture).smallest < NEAR_SINGULAR
-
-
-def test_singular_posture_is_refused():
-    # a parallelogram folded flat
-    mechanism = ladder(1)
-    with pytest.raises(SingularPostureError, match=r"singular posture at left0 0: .*passive ones \(top0, right0\)"):
-        motion_map(mechanism, np.zeros(3))
-    # a crank cannot be driven over its dead centre by the slider; by the crank it can
-    by_slider = type(slider_crank())(slider_crank().robot, slider_crank().loops, ("slider",), slider_crank().posture)
-    flat = assemble(slider_crank(), [-0.125])
-    assert motion_map(slider_crank(), flat).smallest > 0.5
-    near = [motion_map(by_slider, assemble(slider_crank(), [angle])).smallest for angle in (0.9, 0.5, 0.1)]
-    assert near[0] > near[1] > near[2]
-
-
-def test_scale_changes_no_distance():
-    """The same four-bar measured in other lengths is as far from singular: metres and radians are scaled apart."""
-    smallest = motion_map(four_bar(), four_bar().posture).smallest
-    assert 0.1 < smallest < 2.0
-    assert motion_map(four_bar(turned=False), four_bar(turned=False).posture).smallest == pytest.approx(smallest)

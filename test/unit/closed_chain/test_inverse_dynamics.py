@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from support.differences import rate
 from support.errors import relative_error
-from support.mechanisms import MECHANISMS, five_bar, four_bar, ladder, states
+from support.mechanisms import MECHANISMS, crank_and_rocker_in_space, five_bar, four_bar, ladder, states
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble
-from rne_dynamics.closed_chain.coordinates import motion_map, tree_velocity
+from rne_dynamics.closed_chain.coordinates import motion_map
 from rne_dynamics.closed_chain.inverse_dynamics import (
     closed_bias_torque,
+    closed_forward_dynamics,
     closed_gravity_torque,
     closed_inverse,
     closed_inverse_dynamics,
@@ -21,8 +22,8 @@ from rne_dynamics.closed_chain.inverse_dynamics import (
     closed_potential_energy,
 )
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
-from rne_dynamics.errors import ArgumentError, ModelError, SingularPostureError
-from rne_dynamics.model.mechanism import LoopKind, Mechanism
+from rne_dynamics.errors import ArgumentError, ModelError, SingularInertiaError, SingularPostureError
+from rne_dynamics.model.mechanism import LoopKind
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -65,12 +66,9 @@ def test_gravity_and_bias_are_inverse_dynamics():
     assert relative_error(whole, closed_inverse_dynamics(mechanism, q, qd, qdd)) < 1e-12
 
 
-def test_cut_elsewhere_the_torques_are_the_same():
+def test_cut_elsewhere_the_reactions_are_the_same():
+    """With nothing redundant the reactions are unique: the crank's own bearing carries the same wherever it is cut."""
     q, qd, qdd = states(four_bar(), 5)
-    expected = closed_inverse_dynamics(four_bar("coupler"), q, qd, qdd)
-    for cut in ("rocker", "crank"):
-        assert relative_error(closed_inverse_dynamics(four_bar(cut), q, qd, qdd), expected) < 1e-12
-    # with nothing redundant the reactions are unique: the crank's own bearing carries the same wherever it is cut
     plane = [four_bar(cut, LoopKind.PLANAR_PIN) for cut in ("coupler", "rocker", "crank")]
     reactions = [closed_inverse(m, q, qd, qdd).reactions["crank"] for m in plane]
     for other in reactions[1:]:
@@ -121,32 +119,17 @@ def test_wrenches_do_their_virtual_work(name):
     assert relative_error(rest[:, :3], world[:, :3]) < 1e-11
 
 
-def test_base_motion_and_payload():
-    mechanism = ladder(2)
-    q, qd, qdd = states(mechanism, 2)
-    # falling freely, nothing weighs
-    falling = rne.BaseMotion(linear_acceleration=mechanism.gravity)
-    rest = np.zeros(2)
-    assert np.abs(closed_inverse_dynamics(mechanism, q, rest, rest, base_motion=falling)).max() < 1e-13
-    load = rne.Payload("top1", 2.0, com=(0.1, 0.05, 0.02))
+def test_a_payload_is_carried_by_the_link_of_the_tree():
+    mechanism, load = ladder(2), rne.Payload("top1", 2.0, com=(0.1, 0.05, 0.02))
     laden = mechanism.with_payload(load)
-    tree = assemble(mechanism, q)
-    np.testing.assert_array_equal(assemble(laden, q), tree)
-    difference = closed_inverse_dynamics(laden, q, qd, qdd) - closed_inverse_dynamics(mechanism, q, qd, qdd)
-    robot = rne.with_payload(mechanism.robot, load)
-    motion = tree, tree_velocity(mechanism, tree, qd), closed_inverse(mechanism, q, qd, qdd).qdd
-    extra = inverse_dynamics(robot, *motion) - inverse_dynamics(mechanism.robot, *motion)
-    assert relative_error(difference, np.einsum("bij,bi->bj", motion_map(mechanism, tree).T, extra)) < 1e-10
-
-
-def over_actuated() -> Mechanism:
-    """The four-bar with a motor at the rocker too."""
-    one = four_bar("coupler")
-    return replace(one, joint_names=("crank", "rocker"))
+    np.testing.assert_array_equal(laden.robot.parameters, rne.with_payload(mechanism.robot, load).parameters)
+    q = states(mechanism, 2)[0]
+    np.testing.assert_array_equal(assemble(laden, q), assemble(mechanism, q))
 
 
 def test_over_actuated_efforts_are_the_least_that_give_the_motion():
-    one, two = four_bar("coupler"), over_actuated()
+    one = four_bar("coupler")
+    two = replace(one, joint_names=("crank", "rocker"))
     q, qd, qdd = states(one, 4)
     single = closed_inverse(one, q, qd, qdd)
     columns = [0, 2]
@@ -158,6 +141,8 @@ def test_over_actuated_efforts_are_the_least_that_give_the_motion():
     assert relative_error(np.einsum("bi,bi->b", both.torque, direction), single.torque[:, 0]) < 1e-11
     across = both.torque[:, 0] * direction[:, 1] - both.torque[:, 1] * direction[:, 0]
     assert np.abs(across).max() < 1e-11
+    back = closed_forward_dynamics(two, motion[0], motion[1], both.torque, method="constraint_forces")
+    assert relative_error(back, motion[2]) < 1e-10
     with pytest.raises(
         ArgumentError, match=r"qd is no motion of mechanism 'four_bar': its 2 actuated joints .* 1 free"
     ):
@@ -171,3 +156,24 @@ def test_over_actuated_efforts_are_the_least_that_give_the_motion():
 def test_under_actuated_is_refused():
     with pytest.raises(SingularPostureError, match="do not hold the passive ones"):
         closed_inverse_dynamics(five_bar(("left",)), [1.9], [0.0], [0.0])
+
+
+@pytest.mark.parametrize(("call", "said"), [
+    (lambda m: closed_forward_dynamics(m, [0.8], [0.0], [0.0], method="nasser"),
+     "method is 'nasser'; it must be one of 'walker_orin', 'constraint_forces'"),
+    (lambda m: closed_mass_matrix(m, [0.8], method="rows"), "method is 'rows'; it must be 'composite' or 'columns'"),
+    (lambda m: closed_forward_dynamics(m, np.zeros((2, 1)), np.zeros((3, 1)), [0.0]),
+     r"leading dimensions do not broadcast: q \(2, 1\), qd \(3, 1\)"),
+])  # fmt: skip
+def test_what_cannot_be_asked_is_refused(call, said):
+    with pytest.raises(ArgumentError, match=said):
+        call(four_bar())
+
+
+def test_a_mechanism_without_inertia_is_refused():
+    weightless = crank_and_rocker_in_space()
+    tree = weightless.robot.tree
+    bare = replace(tree, links=tuple(replace(link, inertia=None) for link in tree.links),
+                   joints=tuple(replace(joint, rotor_inertia=0.0) for joint in tree.joints))  # fmt: skip
+    with pytest.raises(SingularInertiaError, match="joint 'crank'"):
+        closed_forward_dynamics(replace(weightless, robot=rne.assemble(bare)), [0.4], [0.0], [0.0])

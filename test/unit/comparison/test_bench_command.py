@@ -12,7 +12,6 @@ from comparison.command import main
 from comparison.results import Ratio, Results
 from comparison.robots import load
 from comparison.sections import SECTIONS
-from rich.cells import cell_len
 from support.hostile_files import FILES, write
 
 
@@ -109,14 +108,6 @@ def test_a_file_that_is_no_report_is_one_line(name, tmp_path, capsys):
     write(tmp_path, name)
     assert main(["--from", str(tmp_path / name)]) == 1
     assert capsys.readouterr().err.count("\n") == 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [60, 80])
-def test_no_line_is_wider_than_the_terminal(width, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", str(width))
-    assert main(["calls", "--quick", "--robot", "puma560", "--repeats", "1"]) == 0
-    assert max(map(cell_len, capsys.readouterr().out.splitlines())) <= width
 
 
 def test_the_tip_is_carried_by_most_joints():

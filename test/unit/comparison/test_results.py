@@ -12,7 +12,7 @@ from comparison.command import main
 from comparison.contenders import Case, Comparison, Contender, differences
 from comparison.goals import GOALS, LARGE
 from comparison.results import Results
-from comparison.summary import summary, time_text
+from comparison.summary import summary
 from comparison.timing import Times
 
 from rne_dynamics.errors import ArgumentError
@@ -151,11 +151,3 @@ def test_the_summary_names_what_misses():
     lines = {line.goal.what: line for line in summary(measured())}
     assert lines[GOALS["plain"].what].verdict == "0 of 1; not: ur5 inverse_dynamics 0.50"
     assert lines[GOALS["scaling"].what].verdict == "all"
-
-
-@pytest.mark.parametrize(
-    ("ns", "text"),
-    [(0.5, "0.5 ns"), (999.0, "999 ns"), (999.7, "1 µs"), (12_345.0, "12.3 µs"), (2e6, "2 ms"), (3e9, "3 s")],
-)
-def test_times_have_units(ns, text):
-    assert time_text(ns) == text

@@ -127,7 +127,7 @@ def test_any_bytes(data: bytes) -> None:
 
 
 @given(st.text(max_size=60))
-@SETTINGS
+@settings(SETTINGS, max_examples=150)  # each is compared with the names of all robots
 def test_any_string_as_a_source(text: str) -> None:
     loads_or_is_refused(text)
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.urdf_text import ARM, link, robot
+from support.urdf_text import ARM, changed, link, robot
 from support.urdf_text import joint as joint_text
 
 import rne_dynamics as rne
 from rne_dynamics.advice import rne as typed
 from rne_dynamics.description.model_file import examine_model
-from rne_dynamics.description.model_schema import KINDS, SCHEMA
+from rne_dynamics.description.model_schema import KINDS
 from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
 from rne_dynamics.description.sources import names_model_file, read_source
 from rne_dynamics.errors import DescriptionError, ModelError
@@ -37,14 +37,6 @@ gravity: [0, 0, -1.62]
 """
 
 
-def changed(*changes: tuple[str, str]) -> str:
-    text = FOUR_BAR
-    for old, new in changes:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    return text
-
-
 def tree(text: str, tmp_path: Path, urdf: str) -> Path:
     (tmp_path / "tree.urdf").write_text(urdf)
     file = tmp_path / "model.yaml"
@@ -65,7 +57,6 @@ def test_everything_arrives() -> None:
     np.testing.assert_array_equal(loop.a.position, [0.3, 0.0, 0.0])
     np.testing.assert_allclose(loop.b.rotation[:2, :2], [[np.cos(0.5), -np.sin(0.5)], [np.sin(0.5), np.cos(0.5)]])
     bare = rne.load_model("four_bar")
-    assert isinstance(bare, Mechanism)
     assert mechanism.mass == pytest.approx(bare.mass + 2.0)
     crank = mechanism.robot.parameters[0]
     assert crank[[VISCOUS, COULOMB_FORWARD, COULOMB_BACKWARD, ROTOR]].tolist() == [0.1, 0.2, 0.2, 1e-3]
@@ -74,14 +65,13 @@ def test_everything_arrives() -> None:
 
 def test_how_motors_share_their_work() -> None:
     text = changed(
+        FOUR_BAR,
         ("actuated: [crank_joint]", "actuated: [crank_joint, rocker_joint]\neffort_weights: {rocker_joint: 4}\n"
-         "preload: {crank_joint: -2.5}")
+         "preload: {crank_joint: -2.5}"),
     )  # fmt: skip
     mechanism = rne.load_model(text)
-    assert isinstance(mechanism, Mechanism)
     assert (mechanism.weights.tolist(), mechanism.preloads.tolist()) == ([1.0, 4.0], [-2.5, 0.0])
     locked = rne.load_model(text, lock={"rocker_joint": 1.0})
-    assert isinstance(locked, Mechanism)
     assert (locked.joint_names, locked.weights.tolist()) == (("crank_joint",), [1.0])
     with pytest.raises(DescriptionError, match=r":3: effort_weights: of 'rocker_joint' is 0; it must be above 0"):
         rne.load_model(text.replace("rocker_joint: 4", "rocker_joint: 0"))
@@ -93,10 +83,9 @@ def test_how_motors_share_their_work() -> None:
 def test_every_kind_of_loop_and_the_same_as_blocked_directions(kind: str) -> None:
     directions = ", ".join(KINDS[kind].value)
     by_kind, by_list = (
-        rne.load_model(changed(("kind: revolute", text))) for text in (f"kind: {kind}", f"blocked: [{directions}]")
+        rne.load_model(changed(FOUR_BAR, ("kind: revolute", text)))
+        for text in (f"kind: {kind}", f"blocked: [{directions}]")
     )
-    assert isinstance(by_kind, Mechanism)
-    assert isinstance(by_list, Mechanism)
     np.testing.assert_array_equal(by_kind.loop_frames, by_list.loop_frames)
 
 
@@ -105,11 +94,9 @@ def test_payload_and_lock_of_the_call_come_on_top() -> None:
     plain = rne.load_model(FOUR_BAR)
     assert loaded.mass == pytest.approx(plain.mass + 0.5)
     held = rne.load_model("five_bar", lock={"left_joint": -2.0})
-    assert isinstance(held, Mechanism)
     assert held.joint_names == ("right_joint",)
     assert "left_joint" not in held.robot.joint_names
     whole = rne.load_model("five_bar")
-    assert isinstance(whole, Mechanism)
     by_name = dict(zip(whole.robot.joint_names, whole.posture, strict=True))
     assert held.posture.tolist() == [by_name[name] for name in held.robot.joint_names]
     with pytest.raises(ModelError, match="no joint named 'elbow'"):
@@ -132,7 +119,6 @@ def test_what_load_urdf_takes_is_loaded_as_it_does() -> None:
     for source in ("puma560", ARM, ARM.encode(), share_file("urdf/scara.urdf")):
         assert not names_model_file(source)
         model = rne.load_model(source)
-        assert isinstance(model, RobotModel)
         np.testing.assert_array_equal(model.parameters, rne.load_urdf(source).parameters)
 
 
@@ -165,7 +151,6 @@ def test_names_may_look_like_yaml_values(tmp_path: Path) -> None:
     urdf = robot(link("on"), link("1"), link("y"), joint_text("no", "on", "1"), joint_text("7", "1", "y"))
     file = tree("urdf: tree.urdf\nrotors: {no: 1, 7: 2}\npayload: {link: y, mass: 1}\n", tmp_path, urdf)
     model = rne.load_model(file)
-    assert isinstance(model, RobotModel)
     assert model.parameters[:, ROTOR].tolist() == [1.0, 2.0]
 
 
@@ -175,9 +160,6 @@ def test_load_urdf_points_to_load_model() -> None:
 
 
 def test_shipped_names() -> None:
-    assert shipped_models() == (
-        "delta", "five_bar", "flexible_arm", "flexible_arm6", "flexible_beam", "four_bar", "pantograph", "slider_crank",
-    )  # fmt: skip
     assert not set(shipped_models()) & set(shipped_robots())
     with pytest.raises(DescriptionError, match=r"pantograf does not exist; did you mean 'pantograph'\?"):
         rne.load_model("pantograf")
@@ -319,7 +301,7 @@ SCHEMA_FAULTS = {
 def test_schema_faults_have_line_element_value_and_fix(fault: str) -> None:
     change, expected = SCHEMA_FAULTS[fault]
     with pytest.raises(DescriptionError) as caught:
-        rne.load_model(changed(change))
+        rne.load_model(changed(FOUR_BAR, change))
     message = str(caught.value)
     for part in expected.split("*"):
         assert part in message, message
@@ -373,14 +355,8 @@ def test_faults_of_the_urdf_name_the_urdf_and_its_line(tmp_path: Path) -> None:
 
 
 def test_all_faults_are_found_at_once() -> None:
-    text = changed(("kind: revolute", "kind: x"), ("mass: 2", "mass: x"), ("-1.62", "x"))
+    text = changed(FOUR_BAR, ("kind: revolute", "kind: x"), ("mass: 2", "mass: x"), ("-1.62", "x"))
     report = examine_model(read_source(text)).report
     assert [f.line for f in report.findings] == [5, 10, 14]
     with pytest.raises(DescriptionError, match=re.escape(f"and 2 more: `{typed('check')}` lists them")):
         rne.load_model(text)
-
-
-def test_every_key_is_documented() -> None:
-    for name, key in SCHEMA.keys.items():
-        assert len(key.doc) > 10, name
-        assert key.reader.form

@@ -165,19 +165,12 @@ def test_faulty_uris(package: Path, uri: str, says: str) -> None:
     assert says in refusal(uri)
 
 
-def test_dots_that_stay_inside_the_package_are_fine(package: Path) -> None:
-    assert load_urdf("package://arm_description/launch/../urdf/./arm.urdf").n == 1
-
-
-def test_percent_signs_in_uris(package: Path) -> None:
+def test_dots_inside_the_package_percent_signs_and_links_of_a_symlink_install(package: Path, tmp_path: Path) -> None:
     (package / "urdf" / "my arm.urdf").write_text(ARM)
-    assert load_urdf("package://arm_description/urdf/my%20arm.urdf").n == 1
-
-
-def test_links_that_a_symlink_install_makes_are_followed(package: Path, tmp_path: Path) -> None:
     (tmp_path / "source.urdf").write_text(ARM)
     (package / "urdf" / "linked.urdf").symlink_to(tmp_path / "source.urdf")
-    assert load_urdf("package://arm_description/urdf/linked.urdf").n == 1
+    for path in ("launch/../urdf/./arm.urdf", "urdf/my%20arm.urdf", "urdf/linked.urdf"):
+        assert load_urdf(f"package://arm_description/{path}").n == 1
 
 
 @pytest.mark.parametrize("entry", ["", "arm_description"])
@@ -295,15 +288,17 @@ def test_xacro_faults_are_one_plain_sentence_with_their_place(
     assert all(message.count(text) == 1 for text in ("No such file", "AMENT_PREFIX_PATH") if text in message)
     assert "\n" not in message
     assert capfd.readouterr() == ("", "")
-    xacro_file.write_text(XACRO)
-    assert load_urdf(xacro_file).mass == 2.0  # a failure leaves nothing behind
 
 
-def test_xacro_files_are_checked_before_xacro_sees_them(xacro_file: Path) -> None:
+def test_xacro_files_are_checked_before_xacro_sees_them_and_a_failure_leaves_nothing_behind(xacro_file: Path) -> None:
     xacro_file.write_text('<!DOCTYPE robot [<!ENTITY x SYSTEM "file:///etc/passwd">]>' + XACRO)
     assert "<!DOCTYPE robot>" in refusal(xacro_file)
     xacro_file.write_text("<robot>\n<link></robot>")
     assert refusal(xacro_file).startswith(f"{xacro_file}:2: XML: mismatched tag")
+    xacro_file.write_text(XACRO.replace("</robot>", f"{XACRO_FAULTS['recursion'][0]}</robot>"))
+    assert "without end" in refusal(xacro_file)
+    xacro_file.write_text(XACRO)
+    assert load_urdf(xacro_file).mass == 2.0
 
 
 def test_arguments_without_xacro_are_refused(file: Path) -> None:

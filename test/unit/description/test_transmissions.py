@@ -14,7 +14,6 @@ from rne_dynamics.description.lint.findings import Severity
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.share import shipped_models
 from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.errors import DescriptionError
 
 JOINT = '<joint name="shoulder"/>'
 
@@ -40,12 +39,9 @@ def test_rotor_inertia_times_ratio_squared_from_every_way_of_writing(inside: str
     assert reflected(inside) == pytest.approx(0.2, rel=1e-12)
 
 
-def test_ratio_is_one_where_none_is_given() -> None:
-    assert reflected(f"{JOINT}<actuator><rotorInertia>2e-5</rotorInertia></actuator>") == 2e-5
-
-
-def test_a_ratio_alone_adds_nothing() -> None:
-    assert reflected(f"{JOINT}<actuator><mechanicalReduction>100</mechanicalReduction></actuator>") == 0.0
+@pytest.mark.parametrize(("inside", "inertia"), [("rotorInertia", 2e-5), ("mechanicalReduction", 0.0)])
+def test_the_ratio_is_one_and_the_inertia_zero_where_none_is_given(inside: str, inertia: float) -> None:
+    assert reflected(f"{JOINT}<actuator><{inside}>2e-5</{inside}></actuator>") == inertia
 
 
 def test_transmissions_of_ros2_control_count() -> None:
@@ -123,9 +119,3 @@ def test_a_choice_at_loading_whether_rotors_count(tmp_path: Path, capsys: pytest
         assert main(["info", source, "--json", "--no-rotors"]) == 0
         joints = json.loads(capsys.readouterr().out)["joints"]
         assert not any(joint["rotor_inertia"] for joint in joints)
-
-
-def test_rotors_of_a_model_file_are_none_or_a_table(tmp_path: Path) -> None:
-    (tmp_path / "arm.yaml").write_text("urdf: puma560\nrotors: some\n")
-    with pytest.raises(DescriptionError, match=r"arm.yaml:2: rotors: .*'some'.* must be one of none, or a mapping"):
-        load_model(tmp_path / "arm.yaml")

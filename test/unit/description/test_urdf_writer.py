@@ -126,8 +126,3 @@ def test_the_command(tmp_path, capsys) -> None:
     source = str(wheel_urdf("panda.urdf"))
     assert main(["export", source, "--out", str(file)]) == 0
     assert rne.load_urdf(file).n == rne.load_urdf(source).n
-    capsys.readouterr()
-    assert main(["export", "pantograph"]) == 1
-    assert "closed loops or flexible links" in capsys.readouterr().err
-    assert main(["export", "scara", "--out", str(tmp_path / "nowhere" / "a.urdf")]) == 1
-    assert "there is no folder" in capsys.readouterr().err

@@ -12,6 +12,7 @@ pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip
 
 import numpy as np
 import pinocchio as pin
+from support.robots import WHEEL
 from support.wheel import NOT_ROBOTS, wheel_robots, wheel_urdf, wheel_urdfs
 from urdf_parser_py.urdf import URDF
 
@@ -103,7 +104,10 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("path", wheel_robots(), ids=name)
+@pytest.mark.parametrize("path", [
+    pytest.param(path, id=name(path), marks=[] if path.name in {*WHEEL, *REFUSED} else [pytest.mark.slow])
+    for path in wheel_robots()
+])
 def test_urdf_parser_py_reads_the_same_numbers(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     source = read_source(path)
     refusal = refusal_of_urdf_parser_py(source, read_markup(source.data, source.name))

@@ -41,18 +41,10 @@ def state(count: int) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("quantity", VECTORS)
-def test_a_bound_call_with_an_output_makes_no_work_memory(quantity):
-    vectors, f = state(VECTORS[quantity]), rne.bind(ROBOT, quantity)
+def test_a_plain_call_makes_its_answer_alone_and_a_bound_one_with_an_output_nothing(quantity):
+    vectors, function, f = state(VECTORS[quantity]), getattr(rne, quantity), rne.bind(ROBOT, quantity)
     out = f(*vectors)
-    left, most = taken(lambda: f(*vectors, out=out))
-    assert left < FRAMES
-    assert most < FRAMES
-
-
-@pytest.mark.parametrize("quantity", VECTORS)
-def test_a_plain_call_makes_its_answer_alone(quantity):
-    vectors, function = state(VECTORS[quantity]), getattr(rne, quantity)
-    answer = function(ROBOT, *vectors)
-    left, most = taken(lambda: function(ROBOT, *vectors))
-    assert left < FRAMES
-    assert most < FRAMES + answer.nbytes
+    for call, answer in ((lambda: function(ROBOT, *vectors), out.nbytes), (lambda: f(*vectors, out=out), 0)):
+        left, most = taken(call)
+        assert left < FRAMES
+        assert most < FRAMES + answer

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from support.errors import relative_error
 from support.kinds import kinds_of
+from support.robots import random_state
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.dynamics.quantities import QUANTITIES
-from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.errors import ArgumentError, RneDynamicsError
 
 ROBOTS = {
     "puma560": lambda: rne.load_urdf("puma560"),
@@ -42,11 +43,6 @@ LARGE = ("panda, mimic fingers", "baxter, a tree", "talos, floating")
 def robot(request: pytest.FixtureRequest) -> rne.RobotModel:
     """A robot with machine code of its own."""
     return ROBOTS[request.param]()
-
-
-def state(robot: rne.RobotModel, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    return rne.random_configuration(robot, rng), rng.normal(size=robot.n), rng.normal(size=robot.n)
 
 
 def options(robot: rne.RobotModel, quantity: str) -> dict[str, Any]:
@@ -80,7 +76,7 @@ def test_every_quantity_is_here():
 def test_the_bound_and_the_plain_function_and_the_long_way_agree(robot, quantity):
     f = rne.bind(robot, quantity, **options(robot, quantity))
     for seed in range(3):
-        vectors = state(robot, seed)[: INPUTS[quantity]]
+        vectors = random_state(robot, seed)[: INPUTS[quantity]]
         expected = long_way(robot, quantity, vectors)
         assert relative_error(numbers(f(*vectors)), expected) < 1e-13
         for model in (robot, robot.with_own_code(False)):
@@ -90,10 +86,10 @@ def test_the_bound_and_the_plain_function_and_the_long_way_agree(robot, quantity
 @pytest.mark.parametrize("quantity", INPUTS)
 def test_an_output_is_filled_and_returned(quantity):
     f = rne.bind(PUMA, quantity, **options(PUMA, quantity))
-    vectors = state(PUMA)[: INPUTS[quantity]]
+    vectors = random_state(PUMA, 0)[: INPUTS[quantity]]
     expected = f(*vectors)
     if quantity == "forward_kinematics":
-        out = f(*state(PUMA, 1)[:1])
+        out = f(*random_state(PUMA, 1)[:1])
         assert f(*vectors, out=out) is out
     else:
         out = np.full(np.shape(expected), np.nan)
@@ -128,7 +124,7 @@ def frozen(x: np.ndarray) -> np.ndarray:
 )
 def test_other_inputs_go_the_long_way(quantity, strange):
     f = rne.bind(PUMA, quantity, **options(PUMA, quantity))
-    vectors = state(PUMA)[: INPUTS[quantity]]
+    vectors = random_state(PUMA, 0)[: INPUTS[quantity]]
     expected = numbers(f(*vectors))
     assert np.array_equal(numbers(f(*map(strange, vectors))), expected)
     assert np.array_equal(numbers(plain(PUMA, quantity)(*map(strange, vectors))), expected)
@@ -137,7 +133,7 @@ def test_other_inputs_go_the_long_way(quantity, strange):
 @pytest.mark.parametrize("quantity", INPUTS)
 def test_wrong_lengths_are_refused_by_name(quantity):
     f = rne.bind(PUMA, quantity, **options(PUMA, quantity))
-    vectors = state(PUMA)[: INPUTS[quantity]]
+    vectors = random_state(PUMA, 0)[: INPUTS[quantity]]
     for k in range(len(vectors)):
         for wrong in (vectors[k][:-1].copy(), np.append(vectors[k], 0.0), np.empty(0), np.zeros((6, 6, 5)), [], 1.0):
             with pytest.raises(ArgumentError, match="has shape"):
@@ -146,7 +142,7 @@ def test_wrong_lengths_are_refused_by_name(quantity):
 
 @pytest.mark.parametrize("quantity", INPUTS)
 def test_plain_functions_refuse_what_is_not_finite(quantity):
-    vectors = state(PUMA)[: INPUTS[quantity]]
+    vectors = random_state(PUMA, 0)[: INPUTS[quantity]]
     for k in range(len(vectors)):
         for bad in (np.nan, np.inf, -np.inf):
             hostile = [v.copy() for v in vectors]
@@ -157,7 +153,7 @@ def test_plain_functions_refuse_what_is_not_finite(quantity):
 
 @pytest.mark.parametrize("quantity", sorted(INPUTS.keys() - {"forward_dynamics", "forward_dynamics_derivatives"}))
 def test_bound_functions_pass_nan_on(quantity):
-    vectors = [np.full_like(v, np.nan) for v in state(PUMA)[: INPUTS[quantity]]]
+    vectors = [np.full_like(v, np.nan) for v in random_state(PUMA, 0)[: INPUTS[quantity]]]
     assert np.isnan(numbers(rne.bind(PUMA, quantity, **options(PUMA, quantity))(*vectors))).any()
 
 
@@ -169,7 +165,7 @@ def test_what_names_no_quantity_is_refused(quantity):
 
 
 def test_nan_does_not_pass_as_a_joint_without_inertia():
-    q, qd, tau = state(PUMA)
+    q, qd, tau = random_state(PUMA, 0)
     q[1] = np.nan
     with pytest.raises(ArgumentError, match=r"q\[1\] is nan"):
         rne.bind(PUMA, "forward_dynamics")(q, qd, tau)
@@ -189,7 +185,7 @@ def test_nan_does_not_pass_as_a_joint_without_inertia():
 )
 def test_an_output_that_cannot_be_used_is_refused(out, said):
     with pytest.raises(ArgumentError, match=said):
-        rne.bind(PUMA, "inverse_dynamics")(*state(PUMA), out=out)
+        rne.bind(PUMA, "inverse_dynamics")(*random_state(PUMA, 0), out=out)
     if not isinstance(out, list) and not out.flags.writeable:
         assert not out.any()
 
@@ -199,7 +195,7 @@ def test_an_output_in_the_memory_of_an_input_is_refused(quantity):
     memory = np.random.default_rng(0).normal(size=40)
     f = rne.bind(PUMA, quantity)
     for k in range(3):
-        vectors = list(state(PUMA))
+        vectors = list(random_state(PUMA, 0))
         for shift in range(-5, 6):
             vectors[k] = memory[10:16]
             with pytest.raises(ArgumentError, match=f"out shares memory with argument {k}"):
@@ -208,21 +204,21 @@ def test_an_output_in_the_memory_of_an_input_is_refused(quantity):
         f(*vectors, out=memory[4:10])
 
 
-def test_unknown_quantities_and_options_are_refused():
-    with pytest.raises(ArgumentError, match="'mass_matrix' has no such option"):
-        rne.bind(PUMA, "mass_matrix", link="tool0")
-    with pytest.raises(ArgumentError, match="'jacobian' is that of a link"):
-        rne.bind(PUMA, "jacobian")
-    with pytest.raises(ModelError, match="no link named 'nowhere'"):
-        rne.bind(PUMA, "jacobian", link="nowhere")
-    with pytest.raises(ArgumentError, match="'pantograph', a mechanism, has no quantity named 'regressor'"):
-        rne.bind(rne.load_model("pantograph"), "regressor")
+@pytest.mark.parametrize(("name", "quantity", "options", "said"), [
+    ("puma560", "mass_matrix", {"link": "tool0"}, "'mass_matrix' has no such option"),
+    ("puma560", "jacobian", {}, "'jacobian' is that of a link"),
+    ("puma560", "jacobian", {"link": "nowhere"}, "no link named 'nowhere'"),
+    ("pantograph", "regressor", {}, "'pantograph', a mechanism, has no quantity named 'regressor'"),
+])  # fmt: skip
+def test_unknown_quantities_and_options_are_refused(name, quantity, options, said):
+    with pytest.raises(RneDynamicsError, match=said):
+        rne.bind(rne.load_model(name), quantity, **options)
 
 
 @pytest.mark.parametrize("quantity", ["inverse_dynamics", "forward_dynamics", "regressor"])
 def test_a_bound_base_motion_enters_every_call(quantity):
     motion = rne.BaseMotion(angular_velocity=(0.1, 0.2, 0.3), linear_acceleration=(1.0, 0.0, -2.0))
-    vectors = state(PUMA)
+    vectors = random_state(PUMA, 0)
     expected = getattr(rne, quantity)(PUMA, *vectors, base_motion=motion)
     f = rne.bind(PUMA, quantity, base_motion=motion)
     assert relative_error(f(*vectors), expected) < 1e-13
@@ -234,7 +230,7 @@ def test_odd_inputs_compile_nothing(own_code):
     robot = PUMA.with_own_code(own_code)
     f = rne.bind(robot, "inverse_dynamics")
     function = QUANTITIES["inverse_dynamics"].for_robot(robot).one
-    vectors = state(PUMA)
+    vectors = random_state(PUMA, 0)
     for odd in (np.float32, np.int64):
         given = [v.astype(odd) for v in vectors]
         assert relative_error(f(*given), f(*(v.astype(float) for v in given))) < 1e-13
@@ -244,7 +240,7 @@ def test_odd_inputs_compile_nothing(own_code):
 
 
 def test_threads_may_share_a_robot_and_a_bound_function():
-    states = [state(PUMA, seed) for seed in range(8)]
+    states = [random_state(PUMA, seed) for seed in range(8)]
     f = rne.bind(PUMA, "forward_dynamics_derivatives")
     expected = [(rne.inverse_dynamics(PUMA, *s), numbers(f(*s))) for s in states]
 

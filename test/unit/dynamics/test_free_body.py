@@ -11,6 +11,7 @@ import pinocchio as pin
 from support.differences import rate
 from support.errors import relative_error
 from support.pinocchio_oracle import Oracle
+from support.robots import random_state
 from support.robots import robot as model
 from support.wheel import wheel_urdf
 
@@ -25,16 +26,11 @@ MODELS = (
 )
 
 
-def state(robot: rne.RobotModel, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    return rne.random_configuration(robot, rng), rng.normal(size=robot.n), rng.normal(size=robot.n)
-
-
 @pytest.mark.parametrize(("name", "base"), MODELS)
 def test_the_rate_is_the_derivative_of_momentum_about_any_point(name: str, base: str) -> None:
     """About a fixed point, the mass centre and a point that moves (theorems 4.11 to 4.16), for part of the robot."""
     robot = model(name, base)
-    q, qd, qdd = state(robot, 1)
+    q, qd, qdd = random_state(robot, 1)
     links = [str(x) for x in np.random.default_rng(1).permutation(robot.link_names)[: len(robot.link_names) // 2]]
     links.append(max(robot.tree.links, key=lambda x: x.inertia.mass if x.inertia else 0.0).name)
     P, v_P = np.array([0.3, -0.2, 0.5]), np.array([1.0, 2.0, -0.7])
@@ -57,7 +53,7 @@ def test_the_rate_is_the_derivative_of_momentum_about_any_point(name: str, base:
 def test_every_link_obeys_eulers_laws(name: str, base: str) -> None:
     """Weight, load and reactions together are the rate of momentum: fixed links, loads and all, about any point."""
     robot = model(name, base)
-    q, qd, qdd = state(robot, 2)
+    q, qd, qdd = random_state(robot, 2)
     rng = np.random.default_rng(2)
     loads = {str(link): 10.0 * rng.normal(size=6) for link in robot.link_names[:: max(1, robot.n // 3)]}
     size = 10.0 + 9.81 * robot.mass
@@ -74,7 +70,7 @@ def test_the_rate_of_the_whole_robot_agrees_with_pinocchio() -> None:
     path = wheel_urdf("talos_full_v2.urdf")
     robot = rne.load_urdf(path, base="floating")
     oracle = Oracle(robot, path)
-    q, qd, qdd = state(robot, 3)
+    q, qd, qdd = random_state(robot, 3)
     motion = oracle.q(q), oracle.G @ qd, oracle.G @ qdd
     dh = pin.computeCentroidalMomentumTimeVariation(oracle.model, oracle.data, *motion)
     found = rne.momentum_rate(robot, q, qd, qdd, "com")
@@ -84,7 +80,7 @@ def test_the_rate_of_the_whole_robot_agrees_with_pinocchio() -> None:
 def test_action_is_reaction_and_the_axis_carries_the_effort() -> None:
     """Both links of a joint show one wrench with opposite signs; along the axis it is the effort less the rotor's."""
     robot = rne.load_urdf("puma560")
-    q, qd, qdd = state(robot, 4)
+    q, qd, qdd = random_state(robot, 4)
     P = np.array([0.1, 0.2, 0.9])
     upper = rne.free_body(robot, q, qd, qdd, "link2", P)
     forearm = rne.free_body(robot, q, qd, qdd, "link3", P)

@@ -18,17 +18,13 @@ from support.pinocchio_oracle import Oracle
 from support.robots import MIMIC, WHEEL, file_of, robot
 
 import rne_dynamics as rne
+from rne_dynamics.dynamics.kinematics.kinematics import rotation_quaternions
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.layout import MULTIPLIER, VELOCITY_INDEX
 from rne_dynamics.model.tree import JointKind, KinematicTree, Mimic, TreeJoint, TreeLink, rotation_about
+from rne_dynamics.verification.engines import random_base_motion
 
 MIXED = ("shuttle_arm", "scara", "icub_reduced.urdf", "tiago_dual.urdf", *MIMIC)
-
-
-def random_base(rng: np.random.Generator, rows: int | None = None) -> rne.BaseMotion:
-    shape = (3,) if rows is None else (rows, 3)
-    turned = rotation_about(*unit_and_angle(rng))
-    return rne.BaseMotion(*rng.normal(size=(4, *shape)), rotation=turned)
 
 
 def unit_and_angle(rng: np.random.Generator) -> tuple[np.ndarray, float]:
@@ -94,13 +90,13 @@ def test_a_prescribed_base_is_a_floating_base_that_its_reaction_drives(name):
     for _ in range(5):
         q = rne.random_configuration(fixed, rng)
         qd, tau = rng.normal(size=(2, fixed.n))
-        motion = random_base(rng)
+        motion = random_base_motion(rng)
         load = {str(link): rng.normal(size=6) * 5.0 for link in rng.choice(fixed.link_names, 2)}
         qdd = rne.forward_dynamics(fixed, q, qd, tau, wrenches=load, base_motion=motion)
         v, w = np.asarray(motion.linear_velocity), np.asarray(motion.angular_velocity)
         # a floating base's qdd is the rate of its velocity's components along its own axes: a = v̇ + ω × v
         base_rate = np.concatenate([motion.linear_acceleration - np.cross(w, v), motion.angular_acceleration])
-        pose = np.concatenate([rng.normal(size=3), quaternion(np.asarray(motion.rotation))])
+        pose = np.concatenate([rng.normal(size=3), *rotation_quaternions(np.asarray(motion.rotation)[None])])
         whole_q, whole_qd = np.concatenate([pose, q]), np.concatenate([v, w, qd])
         found = rne.inverse_dynamics(floating, whole_q, whole_qd, np.concatenate([base_rate, qdd]), wrenches=load)
         size = np.abs(found).max()
@@ -109,12 +105,6 @@ def test_a_prescribed_base_is_a_floating_base_that_its_reaction_drives(name):
         back = rne.forward_dynamics(floating, whole_q, whole_qd, driven, wrenches=load)
         scale = one_by_one(floating, whole_q, whole_qd, driven)
         assert relative_error(back, np.concatenate([base_rate, qdd]), scale=scale) < 1e-11
-
-
-def quaternion(R: np.ndarray) -> np.ndarray:
-    """xyzw of a rotation of less than half a turn."""
-    w = 0.5 * np.sqrt(1.0 + np.trace(R))
-    return np.append(np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]) / (4.0 * w), w)
 
 
 @pytest.mark.parametrize("name", ["puma560", *MIXED])
@@ -126,10 +116,10 @@ def test_a_prescribed_base_against_pinocchios_free_flyer(name):
     for _ in range(5):
         q = rne.random_configuration(fixed, rng)
         qd, tau = rng.normal(size=(2, fixed.n))
-        motion = random_base(rng)
+        motion = random_base_motion(rng)
         v, w = np.asarray(motion.linear_velocity), np.asarray(motion.angular_velocity)
         rate = np.concatenate([motion.linear_acceleration - np.cross(w, v), motion.angular_acceleration])
-        pose = np.concatenate([rng.normal(size=3), quaternion(np.asarray(motion.rotation))])
+        pose = np.concatenate([rng.normal(size=3), *rotation_quaternions(np.asarray(motion.rotation)[None])])
         whole_q, whole_qd = np.concatenate([pose, q]), np.concatenate([v, w, qd])
         M, bias = oracle.mass_matrix(whole_q), oracle.bias(whole_q, whole_qd)
         left = tau - bias[6:] - M[6:, :6] @ rate
@@ -215,7 +205,7 @@ def test_random_trees_against_walker_orin_and_there_and_back(seed):
     model = rne.assemble(tree, base="floating" if seed % 4 == 0 else "fixed")
     q = rne.random_configuration(model, rng)
     qd, qdd = rng.normal(size=(2, model.n))
-    base = None if model.base == "floating" else random_base(rng)
+    base = None if model.base == "floating" else random_base_motion(rng)
     load = {str(link): rng.normal(size=6) for link in rng.choice(model.link_names, 2)}
     tau = rne.inverse_dynamics(model, q, qd, qdd, wrenches=load, base_motion=base)
     nasser = rne.forward_dynamics(model, q, qd, tau, wrenches=load, base_motion=base)

@@ -69,17 +69,16 @@ def test_an_entry_in_the_list_gives_bind_batches_and_the_function_of_c(monkeypat
         assert relative_error(out, expected[5]) < 1e-12
 
 
-def test_its_errors_are_those_of_every_quantity():
-    with pytest.raises(ArgumentError, match=r"q has shape \(5,\)"):
-        doubled(PUMA, np.zeros(5))
-    with pytest.raises(ArgumentError, match=r"q\[0\] is nan"):
-        doubled(PUMA, np.full(6, np.nan))
-    with pytest.raises(ArgumentError, match="robot is the str 'puma560', not a loaded model; load it first"):
-        doubled("puma560", np.zeros(6))  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'q'"):
-        doubled(PUMA)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="unexpected keyword argument 'wrenches'"):
-        doubled(PUMA, np.zeros(6), wrenches={})  # type: ignore[call-arg]
+@pytest.mark.parametrize(("given", "options", "error", "said"), [
+    ((PUMA, np.zeros(5)), {}, ArgumentError, r"q has shape \(5,\)"),
+    ((PUMA, np.full(6, np.nan)), {}, ArgumentError, r"q\[0\] is nan"),
+    (("puma560", np.zeros(6)), {}, ArgumentError, "robot is the str 'puma560', not a loaded model; load it first"),
+    ((PUMA,), {}, TypeError, "missing 1 required positional argument: 'q'"),
+    ((PUMA, np.zeros(6)), {"wrenches": {}}, TypeError, "unexpected keyword argument 'wrenches'"),
+])  # fmt: skip
+def test_its_errors_are_those_of_every_quantity(given, options, error, said):
+    with pytest.raises(error, match=said):
+        doubled(*given, **options)
 
 
 @pytest.mark.parametrize("name", QUANTITIES)

@@ -14,7 +14,6 @@ from rne_dynamics.dynamics.free_bodies.reduced_equations import (
 )
 from rne_dynamics.dynamics.free_bodies.system import MaximalSystem, maximal_pattern
 from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, body_poses_batch
-from rne_dynamics.errors import SingularInertiaError
 from rne_dynamics.model import layout
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink, rotation_about
@@ -139,17 +138,6 @@ def test_reactions_of_the_pendulum_in_closed_form(angle, rate):
     assert f[2] == pytest.approx(mass * (length * rate**2 + g * np.cos(angle)), rel=1e-12)
     assert np.abs(f[:2]).max() < 1e-12
     assert np.abs(force[3:]).max() < 1e-12
-
-
-@pytest.mark.parametrize("tip", [Inertia(), Inertia(1e-30)], ids=["nothing", "next to nothing"])
-@pytest.mark.parametrize("moving", [0.0, 1.0])
-def test_a_joint_that_moves_no_inertia_is_named(tip, moving):
-    tree = chain(3).tree
-    joint = TreeJoint("empty", JointKind.REVOLUTE, "link2", "feather", position=np.array([0.1, 0.2, 0.0]))
-    model = rne.assemble(KinematicTree("arm", (*tree.links, TreeLink("feather", tip)), (*tree.joints, joint)))
-    q = moving * np.arange(4.0)
-    with pytest.raises(SingularInertiaError, match="'empty' of robot 'arm'"):
-        rne.forward_dynamics(model, q, q, q, method="newton_euler_dae")
 
 
 def test_a_robot_without_joints_and_a_batch_without_rows():

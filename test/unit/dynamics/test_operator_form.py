@@ -14,7 +14,6 @@ import rne_dynamics as rne
 from rne_dynamics.dynamics.block_operators import (
     inward,
     joint_map,
-    operator_form,
     operator_forward,
     operator_inverse,
     operator_matrices,
@@ -26,7 +25,6 @@ from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.layout import MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
-from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import KinematicTree, TreeLink
 
 MODELS = (
@@ -101,19 +99,6 @@ def test_the_matrices_give_mass_matrix_and_bias(name: str, base: str) -> None:
         moved = operator_matrices(robot, q, qd, base_motion=motion)
         expected = rne.inverse_dynamics(robot, q, qd, np.zeros(robot.n), base_motion=motion)
         assert relative_error(moved.bias, expected) < 1e-11
-        V = moved.outward(moved.joint_map @ qd + moved.velocity_of_base)
-        form = operator_form(robot, motion.packed(robot.gravity)[None], q[None], qd[None], np.empty((1, 0, 6)))
-        assert relative_error(V, form.velocity.ravel()) < 1e-13
-        assert relative_error(moved.inertia @ V @ V, 2.0 * _energy(robot, V)) < 1e-12
-
-
-def _energy(robot: RobotModel, V: np.ndarray) -> float:
-    """½ Σ m v² + 2 m v·(ω × c) + ω·Jω over bodies."""
-    total = 0.0
-    for (v, w), row in zip(V.reshape(-1, 2, 3), robot.parameters, strict=True):
-        J = np.array([[row[16], row[17], row[18]], [row[17], row[19], row[20]], [row[18], row[20], row[21]]])
-        total += 0.5 * (row[12] * v @ v + 2.0 * v @ np.cross(w, row[13:16]) + w @ J @ w)
-    return total
 
 
 def test_mimic_joints_share_a_column_and_rotors_their_gear_squared() -> None:
@@ -180,4 +165,3 @@ def test_a_robot_without_joints() -> None:
     bolted = assemble(KinematicTree("block", (TreeLink("block", Inertia(1.0)),), ()))
     with pytest.raises(ArgumentError, match="no joint that moves"):
         operator_matrices(bolted, [], [])
-    assert rne.forward_dynamics(bolted, [], [], [], method="newton_euler_operator").shape == (0,)

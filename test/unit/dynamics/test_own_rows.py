@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.arms import chain, gripper, slider
 from support.errors import relative_error
-from support.robots import with_own_code
+from support.robots import random_state, with_own_code
 
 import rne_dynamics as rne
 from rne_dynamics.compiling.processor import processor
@@ -30,22 +30,17 @@ def pair(request):
     return own, own.with_own_code(False)
 
 
-def states(robot, count):
-    rng = np.random.default_rng(count)
-    return rne.random_configuration(robot, rng, count), *rng.normal(size=(2, count, robot.n))
-
-
 @pytest.mark.parametrize("count", [1, 5])
 def test_momentum(pair, count):
     own, general = pair
-    q, qd, _ = states(own, count)
+    q, qd, _ = random_state(own, count, count)
     assert relative_error(rne.momentum(own, q, qd), rne.momentum(general, q, qd)) < 1e-12
     assert own.own_code["body_motions", "", b""] is not None
 
 
 def test_joint_reactions_with_loads_and_a_moving_base(pair):
     own, general = pair
-    states_ = states(own, 4)
+    states_ = random_state(own, 4, 4)
     options = {"wrenches": {own.link_names[-1]: np.arange(6.0)}}
     if own.base == "fixed":
         options["base_motion"] = rne.BaseMotion(angular_velocity=(0.1, -0.2, 0.3), linear_acceleration=(1.0, 2.0, -0.5))
@@ -57,6 +52,6 @@ def test_joint_reactions_with_loads_and_a_moving_base(pair):
 
 def test_angles_that_the_code_refuses_are_computed_by_the_kernel():
     own = with_own_code("puma560")
-    q, qd, _ = states(own, 3)
+    q, qd, _ = random_state(own, 3, 3)
     q[1, 2] += 2.0 * np.pi * 2.0**31
     assert relative_error(rne.momentum(own, q, qd), rne.momentum(own.with_own_code(False), q, qd)) < 1e-6

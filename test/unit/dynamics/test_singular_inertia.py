@@ -68,6 +68,7 @@ def singular_trees() -> dict[str, KinematicTree]:
             trees[f"{kind}{k}"] = with_tool(chain(3).tree, "link3", axis, on_axis(axis, kind))
         trees[f"turns{k}"] = same_twice(JointKind.REVOLUTE, axis)
         trees[f"slides{k}"] = same_twice(JointKind.PRISMATIC, axis)
+    trees["grain"] = with_tool(chain(3).tree, "link3", AXES[0], Inertia(1e-30))
     fingers = gripper().tree
     for k, axis in enumerate(AXES):  # round-off of either sign
         rod = on_axis(axis, "rod")

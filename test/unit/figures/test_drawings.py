@@ -39,15 +39,10 @@ def test_bars_hang_together_from_the_base_to_every_tip(name):
     robot = rne.load_model(name)
     drawn = skeleton(robot, moved(robot))
     short = 1e-2 * drawn.size  # parts shorter than this are not drawn
-    ends = [(bar.start, bar.end) for bar in drawn.bars]
-    reached = [ends.pop(0)[0]]
-    reached = [drawn.bars[0].start, drawn.bars[0].end]
-    while True:
-        near = [k for k, pair in enumerate(ends) if any(np.abs(e - r).max() < short for e in pair for r in reached)]
-        if not near:
-            break
-        for k in reversed(near):
-            reached += ends.pop(k)
+    reached, *ends = [(bar.start, bar.end) for bar in drawn.bars]
+    while near := [pair for pair in ends if any(np.abs(e - r).max() < short for e in pair for r in reached)]:
+        reached = (*reached, *(end for pair in near for end in pair))
+        ends = [pair for pair in ends if not any(pair is other for other in near)]
     assert not ends, f"{len(ends)} bars hang in the air"
     for tip in drawn.tips:
         assert min(np.abs(tip - r).max() for r in reached) < short

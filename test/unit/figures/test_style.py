@@ -37,28 +37,6 @@ def test_a_prismatic_robot_has_metres_only():
     assert units_of(robot).effort == "N"
 
 
-@pytest.mark.parametrize(("words", "said"), [
-    (["simulate", "planar2", "--plot", "x.jpg"], "--plot is 'x.jpg'; its ending must be .png, .svg or .pdf"),
-    (["simulate", "planar2", "--plot", "figure"], "its ending must be .png, .svg or .pdf"),
-    (["simulate", "planar2", "--movie", "x.mp4"], "--movie is 'x.mp4'; its ending must be .gif"),
-    (["simulate", "planar2", "--report", "x.pdf"], "--report is 'x.pdf'; its ending must be .html or .htm"),
-    (["simulate", "planar2", "--plot", "."], "name a file"),
-])
-def test_unknown_suffixes_are_refused_before_the_run(words, said, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(words) == 1
-    captured = capsys.readouterr()
-    assert said in captured.err
-    assert not captured.out
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_file_in_place_of_a_folder_is_refused(tmp_path, capsys):
-    (tmp_path / "taken").write_text("")
-    assert main(["simulate", "planar2", "--plot", str(tmp_path / "taken" / "x.png")]) == 1
-    assert "is no folder" in capsys.readouterr().err
-
-
 def luminance(color: str) -> float:
     """Relative luminance of ``#RRGGBB``, 0 to 1."""
     parts = [int(color[k : k + 2], 16) / 255.0 for k in (1, 3, 5)]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.flexible_arms import LENGTH, two_link_arm
 
-import rne_dynamics as rne
 from rne_dynamics.errors import ModelError
 from rne_dynamics.flexible.packed import FIXED, KIND, PARENT, pack
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, Mimic, TreeJoint, TreeLink
 
 
@@ -50,33 +51,36 @@ def test_what_is_fixed_at_the_root_stays_part_of_the_link() -> None:
     assert loaded.body_model.links["bracket"].body == loaded.body_model.links["link2"].body
 
 
-def test_refusals() -> None:
-    arm = two_link_arm()
-    tree, link = arm.robot.tree, arm.flexible_links[0]
-    with pytest.raises(ModelError, match=r"no flexible link with a mode"):
-        FlexibleArm(arm.robot, ())
-    with pytest.raises(ModelError, match=r"no link named 'lnk1'.*'link1'"):
-        FlexibleArm(arm.robot, (replace(link, link="lnk1"),))
-    with pytest.raises(ModelError, match=r"'link1' is flexible twice"):
-        FlexibleArm(arm.robot, (link, link))
-    with pytest.raises(ModelError, match=r"root link 'base' cannot be flexible"):
-        FlexibleArm(arm.robot, (replace(link, link="base"),))
-    with pytest.raises(ModelError, match=r"floating base"):
-        FlexibleArm(assemble(tree, base="floating"), arm.flexible_links)
-    light = tuple(replace(x, inertia=Inertia(0.05)) if x.name == "link1" else x for x in tree.links)
-    with pytest.raises(ModelError, match=r"elastic part has 0.1 kg, the whole link only 0.05 kg.*inertial: hub"):
-        FlexibleArm(assemble(replace(tree, links=light)), arm.flexible_links)
-    short = tuple(
-        replace(x, inertia=Inertia(0.1, np.array([0.5 * LENGTH, 0.0, 0.0]))) if x.name == "link1" else x
-        for x in tree.links
-    )
-    with pytest.raises(ModelError, match=r"no rigid body is left"):
-        FlexibleArm(assemble(replace(tree, links=short)), arm.flexible_links)
-    follows = tuple(replace(j, mimic=Mimic("joint1")) if j.name == "joint2" else j for j in tree.joints)
-    with pytest.raises(ModelError, match=r"mimic joints"):
-        FlexibleArm(assemble(replace(tree, joints=follows)), arm.flexible_links)
-    with pytest.raises(ModelError, match=r"no flexible link named 'tip'"):
-        arm.flexible_link("tip")
-    with pytest.raises(ModelError, match=r"flexible links.*arm\.robot"):
-        arm.topology  # noqa: B018
-    assert rne.RobotModel is type(arm.robot)
+ARM = two_link_arm()
+TREE, LINK = ARM.robot.tree, ARM.flexible_links[0]
+
+
+def with_inertia(inertia: Inertia) -> RobotModel:
+    """The rigid arm with another inertia of its first link."""
+    return assemble(replace(TREE, links=tuple(replace(x, inertia=inertia) if x.name == "link1" else x
+                                              for x in TREE.links)))  # fmt: skip
+
+
+def follower() -> RobotModel:
+    """The rigid arm whose second joint mimics the first."""
+    return assemble(replace(TREE, joints=(TREE.joints[0], replace(TREE.joints[1], mimic=Mimic("joint1")),
+                                          *TREE.joints[2:])))  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "said"), [
+    (lambda: FlexibleArm(ARM.robot, ()), r"no flexible link with a mode"),
+    (lambda: FlexibleArm(ARM.robot, (replace(LINK, link="lnk1"),)), r"no link named 'lnk1'.*'link1'"),
+    (lambda: FlexibleArm(ARM.robot, (LINK, LINK)), r"'link1' is flexible twice"),
+    (lambda: FlexibleArm(ARM.robot, (replace(LINK, link="base"),)), r"root link 'base' cannot be flexible"),
+    (lambda: FlexibleArm(assemble(TREE, base="floating"), ARM.flexible_links), r"floating base"),
+    (lambda: FlexibleArm(with_inertia(Inertia(0.05)), ARM.flexible_links),
+     r"elastic part has 0.1 kg, the whole link only 0.05 kg.*inertial: hub"),
+    (lambda: FlexibleArm(with_inertia(Inertia(0.1, np.array([0.5 * LENGTH, 0.0, 0.0]))), ARM.flexible_links),
+     r"no rigid body is left"),
+    (lambda: FlexibleArm(follower(), ARM.flexible_links), r"mimic joints"),
+    (lambda: ARM.flexible_link("tip"), r"no flexible link named 'tip'"),
+    (lambda: ARM.topology, r"flexible links.*arm\.robot"),
+])  # fmt: skip
+def test_what_is_refused(call: Callable[[], object], said: str) -> None:
+    with pytest.raises(ModelError, match=said):
+        call()
