@@ -1,4 +1,4 @@
-"""A simulated mechanism and the test's side of its topics."""
+"""A simulated arm or mechanism and the test's side of its topics."""
 
 from __future__ import annotations
 
