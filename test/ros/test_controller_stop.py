@@ -10,9 +10,8 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 
 import rne_dynamics as rne
-from rne_dynamics.ros.sessions.processes import wait_until
 
-from .peer import PATIENCE, SEES_AGAIN, START
+from .peer import SEES_AGAIN, START
 
 ROBOT = rne.load_urdf("puma560")
 Q = [0.1, 0.2, -0.3, 0.1, 0.2, 0.3]
