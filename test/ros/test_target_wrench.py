@@ -103,8 +103,7 @@ def test_a_wrench_is_applied_in_either_frame_within_limits_and_ends_with_its_mes
     assert sender.peer.mode(NODE) == "holding"
 
 
-def test_what_is_not_applied_is_refused_with_the_reason(sender):
-    sender.refused("refused: frame 'camera' of a target wrench is neither the root link", np.ones(6), "camera")
+def test_under_another_law_it_is_refused_with_what_to_do(sender):
     assert sender.peer.call(Trigger, f"{NODE}/computed_torque", Trigger.Request()).success
     sender.refused("applies no wrench; change to cartesian_impedance", np.ones(6))
 
