@@ -11,10 +11,12 @@ import importlib
 import time
 
 import pytest
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from support.hardware_files import ARMS, FOLDER, LENIENT, POSTURES, sections, stand_in
 
+from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.parameters.table import COMMON
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
@@ -57,13 +59,11 @@ def test_names_and_values_fit_the_schemas_and_the_arm(name):
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_the_file_configures_the_gate(name, namespace, tmp_path):
-    arguments = [
-        "--ros-args", "--params-file", str(FOLDER / f"{name}.yaml"), "-r", f"__ns:={namespace}/{name}/gate",
-        "-p", f"robot_description:={stand_in(name, tmp_path)}",
-    ]  # fmt: skip
-    with NodeProcess(GATE, arguments) as gate:
-        wait_until(lambda: "waiting: activated" in gate.output(), START, "the gate", [gate])
+def test_the_file_configures_the_gate(name, tmp_path):
+    given = sections(name)[GATE] | {"robot_description": str(stand_in(name, tmp_path))}
+    gate = EffortGateNode([Parameter(key, value=value) for key, value in given.items()])
+    assert gate.trigger_configure().name == "SUCCESS"
+    gate.destroy_node()
 
 
 @pytest.mark.parametrize(("name", "node"), [

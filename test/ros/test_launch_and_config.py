@@ -1,4 +1,4 @@
-"""The parameter files that ship: every name and value against the schemas, and one given to a real node."""
+"""The parameter files that ship: every name and value against the schemas."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from support.hardware_files import flat
 import rne_dynamics as rne
 from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
 from rne_dynamics.ros.parameters.table import COMMON
-from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
-
-from .peer import START
 
 
 @pytest.mark.parametrize("name", [*shipped_robots(), *shipped_models()])
@@ -35,11 +32,3 @@ def test_the_shipped_parameters_are_known_and_fit_the_robot(name):
             known[key].parse(key, value)
         for j, limit in zip(robot.joint_names, robot.effort_limit, strict=True):
             assert values.get(f"limits.{j}.effort", limit) <= limit * (1 + 1e-9)
-
-
-def test_a_shipped_file_reaches_a_node_in_any_namespace(make_peer, namespace):
-    file = share_file("config/scara.yaml")
-    arguments = ["--ros-args", "--params-file", str(file), "-p", "robot_description:=scara", "-r", f"__ns:={namespace}"]
-    with NodeProcess("computed_torque_controller", arguments) as process:
-        wait_until(lambda: "ready: " in process.output(), START, "the controller", [process])
-        assert make_peer([]).get_double("computed_torque_controller", "gains.joint1.p") == 1600.0
