@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -69,7 +68,7 @@ def lead_and_let_go(loop: Guided, after: float) -> None:
 
 
 @pytest.mark.parametrize(("name", "rate"), [  # a mechanism, which takes long, at one rate
-    *itertools.product(("small", "kinova.urdf"), (1000.0, 250.0)),
+    ("small", 1000.0), ("kinova.urdf", 250.0),
     pytest.param("ur10_robot.urdf", 250.0, marks=pytest.mark.slow),
     pytest.param("slider_crank", 250.0, marks=pytest.mark.slow),
 ])

@@ -123,7 +123,7 @@ def test_a_stop_without_states_makes_no_joint_faster(held_panda):
     hardware.until("fault", states=False)
 
 
-@pytest.mark.parametrize("friction", [0.0, 3.0])
+@pytest.mark.parametrize("friction", [0.0, pytest.param(3.0, marks=pytest.mark.slow)])
 def test_a_slow_joint_whose_reading_freezes_is_not_thrown(held_panda, friction):
     """Joint 5 of a Panda: it reached seven times its limit while the controller tracked on."""
     j = 4

@@ -130,15 +130,6 @@ def test_a_full_disk_ends_the_recording_with_a_line(start, sender, tmp_path):
     assert (found.q == [list(state(k).position) for k in kept]).all()
 
 
-def test_a_file_that_exists_is_refused(start, tmp_path):
-    path = tmp_path / "there.mcap"
-    path.write_text("kept")
-    process = start("recorder", output=str(path))
-    assert process.wait(START) == 1
-    assert f"record: {path} exists" in process.output()
-    assert path.read_text() == "kept"
-
-
 def test_files_follow_each_other_and_topics_that_come_late_are_recorded(sender, tmp_path):
     """Rotation, latched topics, a topic of a type that is not installed; in this process."""
     said = []
