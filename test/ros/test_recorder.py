@@ -27,7 +27,7 @@ from rne_dynamics.ros.sessions.processes import wait_until
 from .peer import AT_ONCE, FOLLOWING, IN_STEP, PATIENCE, START
 
 #: Runs the node where no file may be larger than this, as on a disk that is full.
-LARGEST = 60_000
+LARGEST = 20_000
 SMALL_DISK = f"""
 import resource, runpy
 resource.setrlimit(resource.RLIMIT_FSIZE, ({LARGEST}, {LARGEST}))
