@@ -6,7 +6,8 @@ import itertools
 import math
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import rclpy
@@ -23,9 +24,12 @@ from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from rne_dynamics.ros.messages.publishers import write_stamp
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import LATCHED, OFFERED
+from rne_dynamics.ros.messages.trajectory_message import duration_message
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 #: Longest wait for something that must come, s: no verdict on its speed, and only a test that fails takes so long.
@@ -104,7 +108,7 @@ class Peer:
             velocity=[0.0] * len(q) if qd is None else list(map(float, qd)), effort=list(map(float, self.reported)),
         )
         now = self.now() if stamp is None else stamp
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(now, 1_000_000_000)
+        write_stamp(message.header, now)
         self._send(message)
 
     def _send(self, message: JointState) -> None:
@@ -362,3 +366,24 @@ def seen(texts: TopicRecorder) -> list[str]:
     """The texts that a topic has brought so far."""
     texts.drain()
     return [texts.decode(sample).data for sample in texts.samples]
+
+
+def fresh(recorder: TopicRecorder, processes: Sequence[NodeProcess]) -> Any:
+    """A message that comes after this call."""
+    recorder.drain()
+    recorder.samples.clear()
+    wait_until(lambda: recorder.latest() is not None, PATIENCE, f"a message on {recorder.topic}", processes)
+    return recorder.latest()
+
+
+def through(joints: Sequence[str], *points: tuple[float, Iterable[float]], begin: int = 0) -> JointTrajectory:
+    """A trajectory through (time, s, positions), at rest at each, that begins at the stamp `begin`, ns."""
+    message, zero = JointTrajectory(joint_names=list(joints)), [0.0] * len(joints)
+    write_stamp(message.header, begin)
+    message.points = [
+        JointTrajectoryPoint(
+            positions=list(map(float, q)), velocities=zero, accelerations=zero, time_from_start=duration_message(t)
+        )
+        for t, q in points
+    ]
+    return message

@@ -23,7 +23,7 @@ from rne_dynamics.ros.node.robot import load_robot
 from rne_dynamics.ros.sessions.demonstration import Run, Session, run
 from rne_dynamics.ros.sessions.processes import wait_until
 
-from .peer import PATIENCE, START
+from .peer import PATIENCE, START, fresh
 
 #: Kernels of their own are compiled for a minute.
 pytestmark = pytest.mark.slow
@@ -47,10 +47,7 @@ class Rig:
         wait_until(lambda: self.tips.latest() is not None, START, "deflections", [self.simulator])
 
     def now(self, recorder: TopicRecorder) -> JointState:
-        recorder.drain()
-        recorder.samples.clear()
-        wait_until(lambda: recorder.latest() is not None, PATIENCE, "a message", [self.simulator])
-        return recorder.latest()
+        return fresh(recorder, [self.simulator])
 
     def push(self, force: float) -> None:
         message = WrenchStamped()

@@ -12,15 +12,14 @@ pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pi
 
 from support.foreign_episodes import arms
 from support.foreign_plant import Deviation, ForeignArm
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 from rne_dynamics.control.supervision.efforts import BURST
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.messages.topic_wait import OFFERED
-from rne_dynamics.ros.messages.trajectory_message import duration_message
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
-from .peer import PATIENCE, STEP, SteppedPeer
+from .peer import PATIENCE, STEP, SteppedPeer, through
 
 NODE = "computed_torque_controller"
 #: A move that is long enough to be fast, rad and s.
@@ -66,11 +65,7 @@ class Hardware:
     def move(self, goal: Array, seconds: float) -> None:
         """Send a trajectory, wait until it is accepted, and go on until it has begun."""
         wait_until(self.moves.get_subscription_count, PATIENCE, "the controller's trajectory topic", [self.process])
-        zero = [0.0] * self.robot.n
-        point = JointTrajectoryPoint(
-            positions=goal.tolist(), velocities=zero, accelerations=zero, time_from_start=duration_message(seconds)
-        )
-        self.moves.publish(JointTrajectory(joint_names=list(self.robot.joint_names), points=[point]))
+        self.moves.publish(through(self.robot.joint_names, (seconds, goal)))
         accepted, refused = "following a trajectory of", "trajectory refused"
         wait_until(
             lambda: accepted in self.process.output() or refused in self.process.output(), PATIENCE,

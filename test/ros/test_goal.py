@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import OFFERED
-from rne_dynamics.ros.messages.trajectory_message import duration_message
 from rne_dynamics.ros.sessions.processes import wait_until
 
-from .peer import PATIENCE, STEP
+from .peer import PATIENCE, STEP, through
 
 JOINTS = ["joint1", "joint2"]
 HOME = [-0.7, 0.4]
@@ -29,10 +28,7 @@ class Rig:
         wait_until(self.trajectories.get_subscription_count, PATIENCE, "the trajectory topic", [process])
 
     def send(self, goal: list[float], duration: float = DURATION) -> None:
-        point = JointTrajectoryPoint(
-            positions=goal, velocities=[0.0, 0.0], time_from_start=duration_message(duration)
-        )
-        self.trajectories.publish(JointTrajectory(joint_names=JOINTS, points=[point]))
+        self.trajectories.publish(through(JOINTS, (duration, goal)))
 
     def stay(self, q: list[float], said: str, count: int) -> str:
         """Send the state `q` until the controller has said something `count` times; the last line with it."""

@@ -14,15 +14,14 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 from support.frozen import freeze, program, thaw
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 from rne_dynamics.ros.messages.publishers import stamp_of
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import OFFERED
-from rne_dynamics.ros.messages.trajectory_message import duration_message
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
-from .peer import IN_STEP, PATIENCE, START, account
+from .peer import IN_STEP, PATIENCE, START, account, through
 
 CONTROLLER, JOINTS = "computed_torque_controller", ["joint1", "joint2"]
 #: Much longer than state_timeout, 0.1 s.
@@ -83,11 +82,8 @@ def test_a_reset_in_motion_is_held_at_the_start(simulated):
     states = TopicRecorder(peer.node, JointState, "joint_states")
     trajectories = peer.node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", OFFERED)
     wait_until(trajectories.get_subscription_count, PATIENCE, "its subscription", [process])
-    points = [  # the second one, slow: the motion is under way however long the call takes
-        JointTrajectoryPoint(positions=[0.9, 0.4], time_from_start=duration_message(1.0)),
-        JointTrajectoryPoint(positions=[1.0, 0.4], time_from_start=duration_message(2.0 * PATIENCE)),
-    ]
-    trajectories.publish(JointTrajectory(joint_names=JOINTS, points=points))
+    # the second point, slow: the motion is under way however long the call takes
+    trajectories.publish(through(JOINTS, (1.0, [0.9, 0.4]), (2.0 * PATIENCE, [1.0, 0.4])))
     wait_until(lambda: states.latest() and states.latest().position[0] > 0.85, PATIENCE, "the motion", [process])
     assert peer.call(Trigger, "simulator/reset", Trigger.Request(), once=True).success
     wait_until(lambda: "as by a reset" in process.output(), PATIENCE, "the controller to notice", [process])

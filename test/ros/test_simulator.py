@@ -19,7 +19,7 @@ from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import LATCHED, OFFERED
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
-from .peer import PATIENCE, START, Peer
+from .peer import PATIENCE, START, Peer, fresh
 
 ROBOT = rne.load_urdf("puma560")
 JOINTS = ["joint3", "joint1", "joint2", "joint4", "joint5", "joint6"]  # not the model's order, on purpose
@@ -40,10 +40,7 @@ class Arm:
 
     def now(self) -> JointState:
         """A state from after this call."""
-        self.states.drain()
-        self.states.samples.clear()
-        wait_until(lambda: self.states.latest() is not None, PATIENCE, "a joint state", [self.process])
-        return self.states.latest()
+        return fresh(self.states, [self.process])
 
     def call(self, name: str, request=None) -> object:
         kind = Trigger if request is None else SetBool

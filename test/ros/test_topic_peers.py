@@ -9,14 +9,14 @@ import pytest
 from lifecycle_msgs.msg import Transition
 from rclpy.qos import QoSProfile
 from std_msgs.msg import Bool, String
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 import rne_dynamics as rne
 from rne_dynamics.description.share import share_file
 from rne_dynamics.ros.messages.topic_wait import LATCHED
 from rne_dynamics.ros.sessions.processes import wait_until
 
-from .peer import SEES_AGAIN, START, STEP
+from .peer import SEES_AGAIN, START, STEP, through
 
 ROBOT = rne.load_urdf("planar2")
 TURNED = replace(ROBOT, gravity=np.array([0.0, 0.0, -5.0]))
@@ -47,9 +47,7 @@ def test_motions_are_refused_unless_the_drives_are_said_to_act(in_lockstep, make
         NODE, ROBOT.joint_names, robot_description="planar2", drives__topic="robot/ready", **SEES_AGAIN
     )
     trajectories = peer.node.create_publisher(JointTrajectory, f"{NODE}/joint_trajectory", 1)
-    point = JointTrajectoryPoint(positions=[0.31, -0.49])
-    point.time_from_start.sec = 100
-    move = JointTrajectory(joint_names=list(ROBOT.joint_names), points=[point])
+    move = through(ROBOT.joint_names, (100.0, [0.31, -0.49]))
 
     def reach(mode: str, again=lambda: None) -> None:
         stream(peer, lambda: again() or peer.mode(NODE) == mode, mode, process)
