@@ -16,10 +16,9 @@ from rne_dynamics.errors import ArgumentError, ControlError
 from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.sessions.processes import wait_until
 from rne_dynamics.ros.targets import PoseTargets, StaticFrames
-from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.runs.simulator import Simulator
 
 from .peer import AT_ONCE, START
+from .stepped_arm import SteppedArm
 
 ROBOT = rne.load_urdf("puma560")
 NODE, LINK, RATE = "computed_torque_controller", "tool0", 125.0
@@ -30,28 +29,13 @@ def pose_of(q: np.ndarray) -> np.ndarray:
     return rne.forward_kinematics(ROBOT, q)[LINK]
 
 
-class Arm:
-    """A simulated arm in lock-step with the controller, and the sender of targets."""
+class Arm(SteppedArm):
+    """The sender of targets to a controller and its simulated arm."""
 
     def __init__(self, process, peer) -> None:
-        self.process, self.peer = process, peer
-        self.simulator = Simulator(ArmPlant(ROBOT), HOME, dt=1.0 / RATE, command_timeout=1.0, hold_until_command=True)
+        super().__init__(process, peer, ROBOT, HOME, RATE)
         self.targets = peer.node.create_publisher(PoseStamped, f"{NODE}/target_pose", OFFERED)
         wait_until(self.targets.get_subscription_count, START, "the topic of targets", [process])
-
-    @property
-    def q(self) -> np.ndarray:
-        return self.simulator.state.q
-
-    def run(self, seconds: float) -> None:
-        """Let time pass."""
-        for _ in range(round(seconds * RATE)):
-            self.peer.state(self.q, self.simulator.state.qd)
-            efforts = self.peer.efforts()
-            if efforts:
-                self.simulator.command(np.array(efforts[-1]))
-            self.simulator.advance(1)
-            self.peer.pass_time(1.0 / RATE)
 
     def send(self, pose: np.ndarray, frame: str = "") -> None:
         message = PoseStamped()
@@ -64,10 +48,7 @@ class Arm:
 
     def logs(self, text: str) -> None:
         """Let time pass until the node has logged a text since the last target was sent."""
-        deadline = time.monotonic() + START
-        while text not in self.process.output()[self.logged :]:
-            assert time.monotonic() < deadline, self.process.output()
-            self.run(0.02)
+        self.until(lambda: text in self.process.output()[self.logged :])
 
 
 @pytest.fixture(scope="module")
