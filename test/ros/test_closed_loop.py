@@ -82,19 +82,16 @@ def test_of_some_joints_the_others_hold(rig):
     assert np.abs(way - HOME)[:, [1, 2]].max() < 1e-3, "on the way too, however late replies are"
 
 
-def test_the_move_command_takes_the_arm_there_and_says_so(rig, start):
+def test_the_move_command_takes_the_arm_there_and_says_so_or_fails_with_a_reason(rig, start):
+    refused = {
+        "outside its limits": start("move", ["joint1=99"]),
+        "does not listen": start("move", ["-0.5", "0", "0.1", "0", "--controller", "nobody", "--timeout", "0.5"]),
+    }
     process = start("move", ["joint1=0.3", "joint3=0.1", "--duration", "0.6"])
     assert process.wait(START) == 0, process.output()
     assert "arrived" in process.output()
     rig.arrive(np.array([0.3, 0.0, 0.1, 0.0]))
-
-
-def test_the_move_command_that_cannot_be_done_fails_with_a_reason(rig, start):
-    processes = {
-        "outside its limits": start("move", ["joint1=99"]),
-        "does not listen": start("move", ["-0.5", "0", "0.1", "0", "--controller", "nobody", "--timeout", "0.5"]),
-    }
-    for said, process in processes.items():
+    for said, process in refused.items():
         assert process.wait(START) == 1
         assert said in process.output()
         assert "Traceback" not in process.output()

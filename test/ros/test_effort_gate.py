@@ -206,22 +206,6 @@ def test_limits_change_live_and_the_effort_scale_does_not(arm):
     assert arm.peer.set_parameters("effort_gate", limits__joint2__effort=0.0).successful
 
 
-def test_what_is_no_effort_is_refused_and_said(arm):
-    assert arm.peer.set_parameters("effort_gate", recover_automatically=True, recover_after=20).successful
-    arm.feed_until("passing")
-    until = time.monotonic() + PATIENCE
-    while not arm.said(b"\x01", "efforts refused") and time.monotonic() < until:
-        arm.feed(np.full(6, np.nan), 0.05)  # of which a gate that waits for its turn sees only the last, or none
-        arm.feed(HELD, 0.6)
-    assert arm.said(b"\x01", "efforts refused"), arm.gate.output()
-    arm.feed_until("passing")
-    arm.feed_until("stopping", np.zeros(5))
-    assert "wrong length" in arm.gate.output() or "5 efforts; the gate has 6 joints" in arm.gate.output()
-    arm.feed_until("passing")  # asked for by recover_automatically
-    assert all(np.isfinite(effort).all() and len(effort) == 6 for effort in arm.peer.efforts())
-    assert arm.peer.set_parameters("effort_gate", recover_automatically=False).successful
-
-
 def test_a_controller_that_bypasses_the_gate_is_warned_about(arm):
     past = arm.peer.node.create_publisher(Float64MultiArray, "effort_controller/commands", OFFERED)
     wait_until(lambda: arm.said(b"\x01", "past the gate"), PATIENCE, "the warning", [arm.gate])
