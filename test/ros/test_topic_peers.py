@@ -1,4 +1,4 @@
-"""What else is on the arm's topics: other publishers, nobody who listens, drives that do not act, a new description."""
+"""What else is on the arm's topics: drives that do not act, a new description."""
 
 from __future__ import annotations
 
