@@ -312,11 +312,15 @@ class SteppedPeer(Peer):
             self.pass_time(STEP)
 
     def end(self, process: NodeProcess) -> int:
-        deadline = time.monotonic() + START
+        self._await_end(process, START)
+        return process.wait(0.1)
+
+    def _await_end(self, process: NodeProcess, seconds: float) -> None:
+        """Let time pass until a process has ended, which itself takes its own time."""
+        deadline = time.monotonic() + seconds
         while process.exit_code is None and time.monotonic() < deadline:
             self.pass_time(STEP)
-            time.sleep(0.001)  # the end of the process itself takes its own time
-        return process.wait(0.1)
+            time.sleep(0.001)
 
     def hurry(self) -> None:
         """End the node without the release of its arm, for which simulated time must pass."""
@@ -324,10 +328,7 @@ class SteppedPeer(Peer):
             return
         for number in (signal.SIGINT, signal.SIGTERM):
             self._process.signal(number)
-        deadline = time.monotonic() + HURRIED
-        while self._process.exit_code is None and time.monotonic() < deadline:
-            self.pass_time(STEP)
-            time.sleep(0.001)
+        self._await_end(self._process, HURRIED)
 
     def transition(self, node: str, number: int) -> bool:
         if number == Transition.TRANSITION_CLEANUP:
