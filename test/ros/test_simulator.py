@@ -17,9 +17,9 @@ import rne_dynamics as rne
 from rne_dynamics.ros.messages.publishers import stamp_of
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import OFFERED
-from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
+from rne_dynamics.ros.sessions.processes import wait_until
 
-from .peer import PATIENCE, START, Peer, fresh
+from .peer import PATIENCE, START, fresh
 
 ROBOT = rne.load_urdf("puma560")
 JOINTS = ["joint3", "joint1", "joint2", "joint4", "joint5", "joint6"]  # not the model's order, on purpose
@@ -229,24 +229,3 @@ def test_wrenches_on_unknown_links_and_nan_are_refused(arm):
 def test_a_command_that_is_not_renewed_times_out(arm):
     arm.command_until([0.0, 60.0, 30.0, 0.0, 0.0, 0.0], lambda state: any(state.effort), "the command")
     wait_until(lambda: not any(arm.now().effort), PATIENCE, "the time-out", [arm.process])
-
-
-@pytest.fixture
-def braked(namespace):
-    """A second simulator, whose brakes close when commands end."""
-    options = {"robot_description": "puma560", "rate": 500.0, "on_command_timeout": "brake"}
-    values = [word for name, value in options.items() for word in ("-p", f"{name}:={value}")]
-    peer = Peer(f"{namespace}/braked", ROBOT.joint_names)
-    with NodeProcess("simulator", ["--ros-args", *values, "-r", f"__ns:={namespace}/braked"]) as process:
-        yield Arm(process, peer)
-    peer.close()
-
-
-def test_brakes_bite_after_the_time_out_where_they_are_asked_to(braked):
-    braked.command_until([0.0] * 6, lambda state: any(state.velocity), "the arm to fall")
-    wait_until(lambda: not any(braked.now().velocity), PATIENCE, "the brakes", [braked.process])
-    held = braked.now()
-    assert held.position[1] != 0.0
-    time.sleep(0.3)
-    assert braked.now().position == held.position
-    assert not any(held.effort), "brakes hold it, not motors"
