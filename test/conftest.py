@@ -21,7 +21,7 @@ CAMPAIGN = "test/ros/test_faults.py"
 REAL_TIME = tuple(
     f"{NODE_TESTS}test_{name}.py"
     for name in ("control_process", "effort_gate", "flexible", "follow_action", "hardware_configs", "launching",
-                 "locked_joints", "mujoco_plant", "scheduling", "simulator", "storms", "two_senders")
+                 "locked_joints", "mujoco_plant", "scheduling", "simulator")
 )
 #: Tests of the source code, which one process reads once.
 SOURCE_CODE = tuple(f"test/test_{name}.py" for name in ("architecture", "code_shape", "package", "thresholds"))

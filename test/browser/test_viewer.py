@@ -162,13 +162,8 @@ def test_the_hand_drags_the_arm(browser: Browser, show: Shown) -> None:
     steady(browser)
     link = "link6"
     start = page.scene.poses[link][1]
-    (client,) = page.server.get_clients().values()
-    size = browser.run("(() => { const r = document.querySelector('canvas').getBoundingClientRect();"
-                       "return [r.width, r.height]; })()")
     arrow = start + np.array([0.0, 0.0, 0.16 * page.scene._size * 0.8])  # on the arrow along z
-    grip = pixel(client.camera, arrow, *size)
-    goal = pixel(client.camera, arrow - [0.0, 0.0, 0.3], *size)
-    browser.drag(grip, goal, hold=3.0)
+    drag(browser, page, arrow, arrow - [0.0, 0.0, 0.3], hold=3.0)
     browser.until(lambda: page.scene.poses[link][1][2] < start[2] - 0.05, "the link to come down")
     browser.until(lambda: arm.hand is None, "the hand to let go")
     assert browser.errors == []
@@ -182,14 +177,19 @@ def test_the_target_is_dragged_under_the_cartesian_law(browser: Browser, show: S
     show(page, session)
     steady(browser)
     start, turn = (x.copy() for x in page.scene.poses[arm.tool][::-1])
-    (client,) = page.server.get_clients().values()
-    size = browser.run("(() => { const r = document.querySelector('canvas').getBoundingClientRect();"
-                       "return [r.width, r.height]; })()")
     arrow = start + 0.22 * page.scene._size * 0.8 * turn[:, 2]  # on the arrow along z
-    browser.drag(pixel(client.camera, arrow, *size), pixel(client.camera, arrow - 0.15 * turn[:, 2], *size))
+    drag(browser, page, arrow, arrow - 0.15 * turn[:, 2])
     browser.until(lambda: "is at the pose" in arm.target_text, "the tool to reach the target")
     assert (page.scene.poses[arm.tool][1] - start) @ turn[:, 2] < -0.03
     assert browser.errors == []
+
+
+def drag(browser: Browser, page: Page, begin: np.ndarray, end: np.ndarray, hold: float = 0.0) -> None:
+    """Drag what is drawn at a point of the world to another one."""
+    (client,) = page.server.get_clients().values()
+    size = browser.run("(() => { const r = document.querySelector('canvas').getBoundingClientRect();"
+                       "return [r.width, r.height]; })()")
+    browser.drag(*(pixel(client.camera, point, *size) for point in (begin, end)), hold=hold)
 
 
 def pixel(camera: object, point: np.ndarray, width: float, height: float) -> tuple[float, float]:

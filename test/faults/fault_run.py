@@ -46,8 +46,7 @@ class FaultRun:
             rig.rest()
             rig.controller.set_back()
         if fault.parameters:
-            answer = rig.controller.set(fault.parameters)
-            rig.check(answer.successful, f"the parameters {dict(fault.parameters)} are refused: {answer.reason}")
+            rig.accepted(rig.controller.set(fault.parameters))
         rig.driver.restart(None if fault.plant is None else fault.plant(rig.robot))
         rig.feed()
         rig.driver.log = EffortLog()

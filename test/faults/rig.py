@@ -135,6 +135,14 @@ class Rig(Observer):
         """Ask for hand guiding, or for its end."""
         return self.controller.call(SetBool, "hand_guide", SetBool.Request(data=on))
 
+    def accepted(self, answer: Trigger.Response | SetBool.Response | SetParametersResult) -> None:
+        """A request was not refused."""
+        good, why = (
+            (answer.successful, answer.reason) if isinstance(answer, SetParametersResult)
+            else (answer.success, answer.message)
+        )
+        self.check(good, f"the request is refused: {why}")
+
     def change(self, **values: object) -> SetParametersResult:
         """Set parameters, ``__`` for a dot; before the next fault they are what they were."""
         return self.controller.set({name.replace("__", "."): value for name, value in values.items()})
@@ -210,8 +218,8 @@ class Rig(Observer):
 
     def stops(self, **times: float) -> None:
         """~/stop ends within its times, of which those that are not the campaign's are given, and `STOP_SLACK`."""
-        answer, seconds = self.trigger("stop"), sum({**STOP, **times}.values())
-        self.check(answer.success, f"~/stop is refused: {answer.message}")
+        self.accepted(self.trigger("stop"))
+        seconds = sum({**STOP, **times}.values())
         self.until(
             lambda: self.controller.state == "released", f"the end of a stop of {seconds:g} s", seconds + STOP_SLACK
         )
@@ -220,8 +228,7 @@ class Rig(Observer):
     def recover(self, within: float = HELD) -> None:
         """~/recover leads back to an arm that is held where it is caught: released, it has fallen until then."""
         self.driver.restart_reports()
-        answer = self.trigger("recover")
-        self.check(answer.success, f"~/recover is refused: {answer.message}")
+        self.accepted(self.trigger("recover"))
         self.reach(self.steady)
         self.until(lambda: np.abs(self.driver.qd).max() <= HELD, "the arm to be caught")
         self.stays(SETTLE, within)

@@ -6,7 +6,8 @@ import itertools
 import math
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import rclpy
@@ -23,9 +24,12 @@ from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from rne_dynamics.ros.messages.publishers import write_stamp
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import LATCHED, OFFERED
+from rne_dynamics.ros.messages.trajectory_message import duration_message
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 #: Longest wait for something that must come, s: no verdict on its speed, and only a test that fails takes so long.
@@ -104,7 +108,7 @@ class Peer:
             velocity=[0.0] * len(q) if qd is None else list(map(float, qd)), effort=list(map(float, self.reported)),
         )
         now = self.now() if stamp is None else stamp
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(now, 1_000_000_000)
+        write_stamp(message.header, now)
         self._send(message)
 
     def _send(self, message: JointState) -> None:
@@ -308,11 +312,15 @@ class SteppedPeer(Peer):
             self.pass_time(STEP)
 
     def end(self, process: NodeProcess) -> int:
-        deadline = time.monotonic() + START
+        self._await_end(process, START)
+        return process.wait(0.1)
+
+    def _await_end(self, process: NodeProcess, seconds: float) -> None:
+        """Let time pass until a process has ended, which itself takes its own time."""
+        deadline = time.monotonic() + seconds
         while process.exit_code is None and time.monotonic() < deadline:
             self.pass_time(STEP)
-            time.sleep(0.001)  # the end of the process itself takes its own time
-        return process.wait(0.1)
+            time.sleep(0.001)
 
     def hurry(self) -> None:
         """End the node without the release of its arm, for which simulated time must pass."""
@@ -320,10 +328,7 @@ class SteppedPeer(Peer):
             return
         for number in (signal.SIGINT, signal.SIGTERM):
             self._process.signal(number)
-        deadline = time.monotonic() + HURRIED
-        while self._process.exit_code is None and time.monotonic() < deadline:
-            self.pass_time(STEP)
-            time.sleep(0.001)
+        self._await_end(self._process, HURRIED)
 
     def transition(self, node: str, number: int) -> bool:
         if number == Transition.TRANSITION_CLEANUP:
@@ -362,3 +367,24 @@ def seen(texts: TopicRecorder) -> list[str]:
     """The texts that a topic has brought so far."""
     texts.drain()
     return [texts.decode(sample).data for sample in texts.samples]
+
+
+def fresh(recorder: TopicRecorder, processes: Sequence[NodeProcess]) -> Any:
+    """A message that comes after this call."""
+    recorder.drain()
+    recorder.samples.clear()
+    wait_until(lambda: recorder.latest() is not None, PATIENCE, f"a message on {recorder.topic}", processes)
+    return recorder.latest()
+
+
+def through(joints: Sequence[str], *points: tuple[float, Iterable[float]], begin: int = 0) -> JointTrajectory:
+    """A trajectory through (time, s, positions), at rest at each, that begins at the stamp `begin`, ns."""
+    message, zero = JointTrajectory(joint_names=list(joints)), [0.0] * len(joints)
+    write_stamp(message.header, begin)
+    message.points = [
+        JointTrajectoryPoint(
+            positions=list(map(float, q)), velocities=zero, accelerations=zero, time_from_start=duration_message(t)
+        )
+        for t, q in points
+    ]
+    return message

@@ -12,22 +12,21 @@ from std_srvs.srv import SetBool, Trigger
 import rne_dynamics as rne
 from rne_dynamics.ros.messages.topic_wait import LATCHED, OFFERED, polled_subscription, take
 from rne_dynamics.ros.sessions.processes import wait_until
-from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.runs.simulator import Simulator
 
 from .peer import AT_ONCE, START
+from .stepped_arm import SteppedArm
 
 ROBOT = rne.load_urdf("panda")
 NODE, LINK, RATE = "computed_torque_controller", "panda_link8", 250.0
 HOME = np.array([0.2, -0.4, 0.1, -2.0, 0.15, 1.7, 0.6])
 
 
-class Arm:
-    """A simulated arm in lock-step with the controller, and what the controller publishes."""
+class Arm(SteppedArm):
+    """What the controller of a simulated arm publishes while the arm is pushed."""
 
     def __init__(self, process, peer) -> None:
-        self.process, self.peer, self.push = process, peer, np.zeros(3)
-        self.simulator = Simulator(ArmPlant(ROBOT), HOME, dt=1.0 / RATE, command_timeout=1.0, hold_until_command=True)
+        super().__init__(process, peer, ROBOT, HOME, RATE)
+        self.push_by(np.zeros(3))
         self.newest: dict[type, object] = {}
         self.topics: dict[type, object] = {}
         node, topics = peer.node, {JointState: "external_effort", WrenchStamped: "external_wrench", String: "contact"}
@@ -36,33 +35,22 @@ class Arm:
             self.topics[kind] = polled_subscription(node, kind, f"{NODE}/{name}", quality)
             wait_until(lambda at=f"{NODE}/{name}": node.count_publishers(at), START, name, [process])
 
-    def run(self, seconds: float) -> None:
-        """Let time pass; the force acts on the link, in its axes."""
-        for _ in range(round(seconds * RATE)):
-            self.peer.state(self.simulator.state.q, self.simulator.state.qd)
-            efforts = self.peer.efforts()
-            if efforts:
-                self.simulator.command(np.array(efforts[-1]))
-            self.simulator.advance(1, {LINK: np.concatenate([self.push, np.zeros(3)])})
-            self.peer.pass_time(1.0 / RATE)
-            for kind, subscription in self.topics.items():
-                while (taken := take(subscription, kind)) is not None:
-                    self.newest[kind] = taken[0]
+    def push_by(self, force: np.ndarray) -> None:
+        """From now on the force acts on the link, in its axes."""
+        self.push, self.wrenches = force, {LINK: np.concatenate([force, np.zeros(3)])}
 
-    def until(self, condition, seconds: float = 3.0) -> None:
-        for _ in range(round(seconds / 0.02)):
-            self.run(0.02)
-            if condition():
-                return
-        raise AssertionError(self.process.output())
+    def received(self, state) -> None:
+        for kind, subscription in self.topics.items():
+            while (taken := take(subscription, kind)) is not None:
+                self.newest[kind] = taken[0]
 
     def contact(self) -> str:
         return self.newest[String].data
 
     def recovered(self) -> None:
         """Let the push end, and hold the arm by the first law."""
-        self.push = np.zeros(3)
-        self.until(lambda: not self.contact())
+        self.push_by(np.zeros(3))
+        self.until(lambda: not self.contact(), 3.0)
         if self.peer.mode(NODE) == "floating":
             self.peer.call(SetBool, f"{NODE}/hand_guide", SetBool.Request(data=False))
         assert self.peer.set_parameters(NODE, contact__reaction="none").successful
@@ -83,9 +71,9 @@ def arm(in_lockstep):
 
 def test_a_push_is_published_as_efforts_wrench_and_contact(arm) -> None:
     assert arm.contact() == ""
-    arm.push = np.array([0.0, 20.0, 0.0])
+    arm.push_by(np.array([0.0, 20.0, 0.0]))
     arm.run(0.3)
-    q = arm.simulator.state.q  # the arm yields to the push, since its place follows
+    q = arm.q  # the arm yields to the push, since its place follows
     expected = rne.jacobian(ROBOT, q, LINK)[:3].T @ rne.forward_kinematics(ROBOT, q)[LINK][:3, :3] @ arm.push
     efforts = arm.newest[JointState]
     assert list(efforts.name) == list(ROBOT.joint_names)
@@ -110,8 +98,8 @@ def test_a_push_lets_the_arm_float_or_comply(arm) -> None:
         ("comply", lambda: "the law is joint_impedance, after" in arm.process.output()),
     ):
         assert arm.peer.set_parameters(NODE, contact__reaction=reaction).successful
-        arm.push = np.array([0.0, 15.0, 0.0])
-        arm.until(done)
+        arm.push_by(np.array([0.0, 15.0, 0.0]))
+        arm.until(done, 3.0)
         arm.recovered()
 
 

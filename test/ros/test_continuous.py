@@ -1,4 +1,4 @@
-"""A driver that does not count turns: trajectories, setpoints, `rne send` and `rne state` over DDS, in lock-step."""
+"""A driver that does not count turns: trajectories, `rne send` and `rne state` over DDS, in lock-step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 
-import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install 'rne_dynamics[ros]'")
@@ -22,8 +21,6 @@ from rclpy.context import Context
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.ros.messages.topic_recording import TopicRecorder
-from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.messages.trajectory_message import duration_message
 
 from .peer import PATIENCE
@@ -87,18 +84,6 @@ def test_one_point_and_a_trajectory_from_where_the_arm_is_reported(rig):
     assert send(rig, -2.883, 2.5, start=0.2) == pytest.approx(-3.083, abs=0.01)
 
 
-def test_the_reference_is_published_in_the_turns_of_the_driver(rig):
-    recorder = TopicRecorder(rig.node, JointState, f"{COMPUTED_TORQUE}/reference")
-    rig.wait(lambda: rig.node.count_publishers(recorder.topic), "the reference")
-    before = rig.driver.q[0]
-    assert send(rig, -2.6, 1.0, start=-2.883) == pytest.approx(0.283, abs=0.01)
-    recorder.drain()
-    shown = np.array([recorder.decode(sample).position[0] for sample in recorder.samples])
-    assert len(shown) > 100
-    assert ((shown > before - math.tau - 0.01) & (shown < -2.59)).all()
-    assert send(rig, 3.4, 1.0) == pytest.approx(-0.283, abs=0.01)
-
-
 @pytest.mark.slow
 def test_send_and_state(rig):
     report: dict = {}
@@ -114,14 +99,3 @@ def test_send_and_state(rig):
         assert said in done.stdout
         assert "arrived" in done.stdout
         assert rig.driver.q[0] - before == pytest.approx(way, abs=0.02)
-
-
-def test_setpoints_that_wrap(rig):
-    setpoints = rig.node.create_publisher(JointState, f"{COMPUTED_TORQUE}/setpoints", OFFERED)
-    rig.wait(setpoints.get_subscription_count, "a listener of setpoints")
-    start = rig.driver.q[0]
-    for k in range(120):
-        q = [math.remainder(start + 0.005 * k, math.tau) - math.tau * (k % 2), ELBOW]  # in any turn
-        setpoints.publish(JointState(name=list(rig.robot.joint_names), position=q))
-        rig.run(0.02)  # the arm's time: waiting for one setpoint would end the stream
-    assert rig.driver.q[0] - start == pytest.approx(0.6, abs=0.1)

@@ -10,15 +10,16 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 
 import rne_dynamics as rne
-from rne_dynamics.ros.sessions.processes import wait_until
 
-from .peer import PATIENCE, SEES_AGAIN, START
+from .peer import SEES_AGAIN, START
 
 ROBOT = rne.load_urdf("puma560")
 Q = [0.1, 0.2, -0.3, 0.1, 0.2, 0.3]
 HELD = rne.gravity_torque(ROBOT, np.array(Q))
 NODE = "computed_torque_controller"
 STOP = {"brake_time": 0.1, "hold_time": 0.2, "ramp_time": 0.6}
+
+
 def assert_soft_end(efforts: np.ndarray) -> None:
     """Gravity held, then faded without a jump, then zeros."""
     assert (efforts[-1] == 0.0).all()
@@ -27,29 +28,6 @@ def assert_soft_end(efforts: np.ndarray) -> None:
     fading = elbow[elbow < 0.99 * elbow[0]]
     assert len(fading) > 20, "a ramp, not a drop"
     assert np.abs(np.diff(elbow)).max() < 0.2 * elbow[0]
-
-
-def test_a_signal_lets_the_arm_down(in_lockstep):
-    """SIGINT; for SIGTERM see the test after it, and the fault `sigterm-in-motion`."""
-    process, peer = in_lockstep(NODE, ROBOT.joint_names, robot_description="puma560", stop=STOP, **SEES_AGAIN)
-    np.testing.assert_allclose(peer.answer(Q), HELD, atol=1e-9)
-    process.signal(signal.SIGINT)
-    wait_until(lambda: peer.stream(Q, 0.005) and peer.mode(NODE) != "holding", PATIENCE, "the stop", [process])
-    efforts = peer.stream(Q, 10.0, until=lambda: peer.mode(NODE) == "inactive") + peer.stream(Q, 0.1)
-    assert peer.end(process) == 0, process.output()
-    assert_soft_end(np.array(efforts))
-    assert "released" in process.output()
-    assert "Traceback" not in process.output()
-
-
-def test_a_signal_while_states_are_missing_still_ends_it(in_lockstep):
-    process, peer = in_lockstep(NODE, ROBOT.joint_names, robot_description="puma560", stop=STOP, **SEES_AGAIN)
-    peer.answer(Q)
-    process.signal(signal.SIGTERM)
-    assert peer.end(process) == 0
-    efforts = np.array(peer.efforts())
-    assert (np.abs(efforts) <= np.abs(HELD) + 1e-9).all()
-    assert (efforts[-1] == 0.0).all()
 
 
 def test_it_does_not_react_before_the_first_state_nor_need_one_to_stop(in_lockstep):
@@ -92,8 +70,10 @@ def test_deactivate_activate_and_a_clean_restart_elsewhere(in_lockstep):
     assert peer.end(process) == 0
 
 
-def test_autostart_off_waits_for_the_transitions(in_lockstep):
-    process, peer = in_lockstep(NODE, ROBOT.joint_names, connect=False, robot_description="puma560", autostart=False)
+def test_autostart_off_waits_for_the_transitions_and_a_signal_without_states_ends_it(in_lockstep):
+    process, peer = in_lockstep(
+        NODE, ROBOT.joint_names, connect=False, robot_description="puma560", stop=STOP, autostart=False, **SEES_AGAIN
+    )
     assert peer.lifecycle_state(NODE) == "unconfigured"
     assert peer.transition(NODE, Transition.TRANSITION_CONFIGURE)
     assert peer.lifecycle_state(NODE) == "inactive"
@@ -101,33 +81,25 @@ def test_autostart_off_waits_for_the_transitions(in_lockstep):
     peer.silence(Q)
     assert peer.transition(NODE, Transition.TRANSITION_ACTIVATE)
     np.testing.assert_allclose(peer.answer(Q), HELD, atol=1e-9)
-
-
-@pytest.mark.parametrize(("parameters", "said"), [
-    ({"robot_description": "puma561"}, "puma560"),
-    ({"robot_description": "puma560", "joints": ["joint1", "elbow"]}, "elbow"),
-    ({"robot_description": "puma560", "joints": ["joint1", "joint1"]}, "twice"),
-    ({"robot_description": "scara", "gains": {"joint4": {"d": 900.0}}}, "gains are not stable at 250"),
-    *(pytest.param(*case, marks=pytest.mark.slow) for case in (
-        ({"robot_description": "puma560", "state_timeout": float("nan")}, "state_timeout"),
-        ({"robot_description": "puma560", "state_timeout": -1.0}, "state_timeout"),
-        ({"robot_description": "puma560", "gains": {"joint1": {"p": "high"}}}, "gains.joint1.p"),
-        ({"robot_description": "scara", "hand_guiding": {"joint4": {"damping": 50}}}, "joint4.damping is 50"),
-        ({"robot_description": "puma560", "payload": {"mass": 2.0}}, "payload.link"),
-        ({"robot_description": "puma560", "command_interfaces": ["position"]}, "effort"),
-    )),
-])
-def test_a_start_that_cannot_be_right_is_refused_in_one_line(start, parameters, said):
-    process = start(NODE, **parameters)
-    assert process.wait(START) == 1
-    assert said in process.output()
+    process.signal(signal.SIGTERM)
+    assert peer.end(process) == 0
+    efforts = np.array(peer.efforts())
+    assert (np.abs(efforts) <= np.abs(HELD) + 1e-9).all()
+    assert (efforts[-1] == 0.0).all()
+    assert "released" in process.output()
     assert "Traceback" not in process.output()
 
 
-def test_a_robot_without_effort_limits_is_refused(start, tmp_path):
-    urdf = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>
+def test_a_start_that_cannot_be_right_is_refused_in_one_line(start):
+    unlimited = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>
       <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
       <joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>"""
-    process = start(NODE, robot_description=urdf)
-    assert process.wait(START) == 1
-    assert "limits.j.effort" in process.output()
+    processes = {
+        "puma560": start(NODE, robot_description="puma561"),
+        "gains are not stable at 250": start(NODE, robot_description="scara", gains={"joint4": {"d": 900.0}}),
+        "limits.j.effort": start(NODE, robot_description=unlimited),
+    }
+    for said, process in processes.items():
+        assert process.wait(START) == 1
+        assert said in process.output()
+        assert "Traceback" not in process.output()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -69,7 +68,7 @@ def lead_and_let_go(loop: Guided, after: float) -> None:
 
 
 @pytest.mark.parametrize(("name", "rate"), [  # a mechanism, which takes long, at one rate
-    *itertools.product(("small", "kinova.urdf"), (1000.0, 250.0)),
+    ("small", 1000.0), ("kinova.urdf", 250.0),
     pytest.param("ur10_robot.urdf", 250.0, marks=pytest.mark.slow),
     pytest.param("slider_crank", 250.0, marks=pytest.mark.slow),
 ])
@@ -155,14 +154,6 @@ def test_a_rate_that_is_promised_allows_more() -> None:
     with pytest.raises(ControlError, match=r"at most 0\.06"):
         node_settings("hand guiding", arm, min_rate=250.0, **given)
     assert node_settings("hand guiding", arm, min_rate=1000.0, **given).warnings == ()
-
-
-def test_gains_that_are_not_stable_at_the_rate_are_refused() -> None:
-    arm = robot("planar2")
-    fast = {"gains__joint1__p": 40000.0, "gains__joint1__d": 400.0}
-    with pytest.raises(ControlError, match=r"not stable at 250 .*'joint1' \(p 40000, i 0, d 400\)"):
-        node_settings("hand guiding", arm, **fast)
-    assert node_settings("hand guiding", arm, min_rate=1000.0, **fast).warnings == ()
 
 
 def test_gains_that_oscillate_are_named() -> None:

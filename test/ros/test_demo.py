@@ -161,7 +161,10 @@ def test_an_arm_that_cannot_hold_itself_up_is_refused_before_anything_starts():
         plan_moves(rne.load_urdf("shuttle_arm"), 3.0)
 
 
-@pytest.mark.parametrize("name", [name for name in (*shipped_robots(), *shipped_models()) if name != "shuttle_arm"])
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[pytest.mark.slow] * (name == "delta"))
+    for name in (*shipped_robots(), *shipped_models()) if name != "shuttle_arm"
+])
 def test_moves_stay_inside_the_limits(name):
     robot = rne.load_model(name).rigid
     plan = plan_moves(robot, 3.0)

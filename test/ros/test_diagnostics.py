@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import signal
 
-import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
@@ -13,7 +12,11 @@ from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE
 
-NODES = ("computed_torque_controller", "gravity_compensation", "simulator")
+#: Sections of the page about each node.
+SECTIONS = {
+    "computed_torque_controller": ("Both controllers", "computed_torque_controller"),
+    "gravity_compensation": ("Both controllers",), "simulator": ("simulator",),
+}
 #: Of mechanisms with closed loops only; test_mechanism.py reads it.
 LOOPS = "distance to a singular posture"
 
@@ -26,12 +29,11 @@ def documented(root, *sections: str) -> list[str]:
     return [key for cell in cells for key in re.findall(r"`([^`]+)`", cell)]
 
 
-@pytest.fixture(scope="module")
-def statuses(start, make_peer, namespace):
-    """The last status of each node."""
+def test_the_page_names_every_value_of_a_status(start, make_peer, namespace, root):
+    """And numbers are numbers."""
     peer = make_peer(["joint1", "joint2"])
     recorder = TopicRecorder(peer.node, DiagnosticArray, "/diagnostics", 50)
-    processes = [start(node, robot_description="planar2", diagnostics_period=0.5) for node in NODES]
+    processes = [start(node, robot_description="planar2", diagnostics_period=0.5) for node in SECTIONS]
     found = {}
 
     def all_received() -> bool:
@@ -40,27 +42,15 @@ def statuses(start, make_peer, namespace):
         for sample in samples:
             status = recorder.decode(sample).status[0]
             found[status.name] = {item.key: item.value for item in status.values}
-        return all(f"{namespace}/{node}" in found for node in NODES)
+        return all(f"{namespace}/{node}" in found for node in SECTIONS)
 
     wait_until(all_received, PATIENCE, "a status of each node", processes)
     for process in processes:
         process.signal(signal.SIGKILL)
-    return {node: found[f"{namespace}/{node}"] for node in NODES}
-
-
-@pytest.mark.parametrize(("node", "sections"), [
-    ("computed_torque_controller", ("Both controllers", "computed_torque_controller")),
-    ("gravity_compensation", ("Both controllers",)),
-    ("simulator", ("simulator",)),
-])
-def test_the_page_names_every_value_of_a_status(statuses, root, node, sections):
-    keys = documented(root, *sections)
-    assert len(set(keys)) == len(keys)
-    assert set(keys) - {LOOPS} == set(statuses[node])
-
-
-def test_numbers_are_numbers(statuses):
-    for node, values in statuses.items():
+    for node, sections in SECTIONS.items():
+        keys, values = documented(root, *sections), found[f"{namespace}/{node}"]
+        assert len(set(keys)) == len(keys)
+        assert set(keys) - {LOOPS} == set(values)
         for key, value in values.items():
             if "(" in key or key in ("efforts", "overruns", "stops", "periods"):
                 assert isinstance(float(value), float), (node, key)

@@ -6,10 +6,8 @@ What happens is tested here, with time-outs that a busy machine keeps; how soon 
 
 from __future__ import annotations
 
-import itertools
 import signal
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +18,6 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
-from support.frozen import freezable, freeze, thaw
 
 import rne_dynamics as rne
 from rne_dynamics.compiling.jit import COMPILED
@@ -38,23 +35,21 @@ HELD = rne.gravity_torque(ROBOT, Q)
 #: Patient, so that a pause of this machine is no silent controller.
 TIMEOUT = 2.0
 STOP = {"hold_time": 0.2, "ramp_time": 0.2}
-_numbers = itertools.count()
 
 
 class Bench:
     """A simulated arm, a gate, and whatever sends efforts to the gate."""
 
-    def __init__(self, peer, namespace: str, driver: str = "effort_controller/commands", **parameters: object) -> None:
+    def __init__(self, peer, namespace: str) -> None:
         self.peer, self.namespace = peer, namespace
-        drives = ["-r", f"effort_controller/commands:={driver}"]
         start = [w for j, q in zip(ROBOT.joint_names, Q, strict=True) for w in ("-p", f"initial_position.{j}:={q}")]
         self.simulator = NodeProcess("simulator", [
-            *self.arguments(), *drives, "-p", "rate:=250.0", "-p", "command_timeout:=0.0", *start,
+            *self.arguments(), "-p", "rate:=250.0", "-p", "command_timeout:=0.0", *start,
         ])  # fmt: skip
-        given = {"command_timeout": TIMEOUT, "state_timeout": 2.0 * TIMEOUT, "diagnostics_period": 0.5, **parameters}
+        given = {"command_timeout": TIMEOUT, "state_timeout": 2.0 * TIMEOUT, "diagnostics_period": 0.5}
         given |= {f"stop.{name}": value for name, value in STOP.items()}
         self.gate = NodeProcess("effort_gate", [
-            *self.arguments(), *drives, *(w for name, value in given.items() for w in ("-p", f"{name}:={value}")),
+            *self.arguments(), *(w for name, value in given.items() for w in ("-p", f"{name}:={value}")),
         ], {"RNE_DYNAMICS_SHOW_CACHE": "1", "PYTHONUNBUFFERED": "1"})  # fmt: skip
         self.processes = [self.simulator, self.gate]
         self.reports = TopicRecorder(peer.node, DiagnosticArray, "/diagnostics", 20)
@@ -62,15 +57,9 @@ class Bench:
 
         self._begun = 0
 
-    @property
-    def usable(self) -> bool:
-        """Whether both nodes still run."""
-        return self.simulator.exit_code is None and self.gate.exit_code is None
-
     def restart(self) -> None:
         """The arm at its start, held by its brakes; the gate waits, and has said nothing."""
         for process in self.processes[2:]:
-            thaw(process)
             process.signal(signal.SIGKILL)
             process.stop()
         del self.processes[2:]
@@ -93,13 +82,12 @@ class Bench:
     def arguments(self) -> list[str]:
         return ["--ros-args", "-r", f"__ns:={self.namespace}", "-p", "robot_description:=puma560"]
 
-    def controller(self, module: str, folder: Path) -> NodeProcess:
-        process = freezable(module, [
+    def controller(self) -> NodeProcess:
+        self.processes.append(NodeProcess("computed_torque_controller", [
             *self.arguments(), "-r", "effort_controller/commands:=effort_gate/commands",
             "-p", "startup_check.duration:=0.0", "-p", "state_timeout:=5.0",
-        ], folder)  # fmt: skip
-        self.processes.append(process)
-        return process
+        ]))  # fmt: skip
+        return self.processes[-1]
 
     def await_mode(self, mode: str, seconds: float = PATIENCE) -> None:
         wait_until(lambda: self.peer.mode("effort_gate") == mode, seconds, f"{mode}; {self.gate.output()}",
@@ -139,67 +127,48 @@ class Bench:
 
     def close(self) -> None:
         for process in reversed(self.processes):
-            if process not in (self.simulator, self.gate):
-                thaw(process)
             process.stop()
 
 
 @pytest.fixture(scope="module")
 def bench(make_peer, namespace):
-    """Make an arm and its gate, or restart the last one with these parameters."""
-    benches: dict[str, Bench] = {}
-
-    def make(**parameters) -> Bench:
-        key = repr(parameters)
-        if key in benches and benches[key].usable:
-            benches[key].restart()
-            return benches[key]
-        for one in benches.values():
-            one.close()
-        benches.clear()
-        place = f"{namespace}/gate{next(_numbers)}"
-        benches[key] = Bench(make_peer(ROBOT.joint_names, place), place, **parameters)
-        benches[key].ready()
-        return benches[key]
-
-    yield make
-    for one in benches.values():
-        one.close()
+    """An arm and its gate; the last test of the module ends the gate."""
+    bench = Bench(make_peer(ROBOT.joint_names), namespace)
+    bench.ready()
+    yield bench
+    bench.close()
 
 
-def assert_taken_over(bench: Bench) -> None:
+@pytest.fixture
+def arm(bench) -> Bench:
+    bench.restart()
+    return bench
+
+
+def assert_taken_over(arm: Bench) -> None:
     """The arm is held and released, and zeros are the last efforts."""
-    wait_until(lambda: bench.peer.mode("effort_gate") in ("stopping", "fault"), PATIENCE, "the take-over", [bench.gate])
-    bench.await_mode("fault")
+    wait_until(lambda: arm.peer.mode("effort_gate") in ("stopping", "fault"), PATIENCE, "the take-over", [arm.gate])
+    arm.await_mode("fault")
     time.sleep(0.2)
-    efforts = np.array(bench.peer.efforts())
+    efforts = np.array(arm.peer.efforts())
     assert not efforts[-1].any()
     assert np.isfinite(efforts).all()
     assert (np.abs(efforts) <= ROBOT.effort_limit).all()
-    assert "command_timeout" in bench.log()
-    bench.feed(HELD, 0.1)
-    assert bench.peer.efforts() == [], "silent until ~/recover"
+    assert "command_timeout" in arm.log()
+    arm.feed(HELD, 0.1)
+    assert arm.peer.efforts() == [], "silent until ~/recover"
 
 
-@pytest.mark.parametrize("way", ["killed", "frozen"])
-@pytest.mark.parametrize(
-    "module", ["computed_torque_controller", pytest.param("gravity_compensation", marks=pytest.mark.slow)]
-)
-def test_a_controller_of_ours_that_is_killed_or_frozen_is_replaced(bench, module, way, tmp_path):
-    arm = bench()
-    controller = arm.controller(module, tmp_path)
+def test_a_controller_of_ours_that_is_killed_is_replaced(arm):
+    controller = arm.controller()
     arm.await_mode("passing", START)
     time.sleep(0.5)
     assert arm.peer.efforts()
-    if way == "frozen":
-        freeze(controller)
-    else:
-        controller.signal(signal.SIGKILL)
+    controller.signal(signal.SIGKILL)
     assert_taken_over(arm)
 
 
-def test_the_gate_takes_over_from_a_silent_controller_and_hands_back_on_request(bench):
-    arm = bench()
+def test_the_gate_takes_over_from_a_silent_controller_and_hands_back_on_request(arm):
     assert arm.peer.efforts() == [], "silent before the first effort"
     ready = len(arm.gate.output())
     arm.feed_until("passing")
@@ -215,8 +184,7 @@ def test_the_gate_takes_over_from_a_silent_controller_and_hands_back_on_request(
     assert "[cache]" not in text[ready:], "nothing is compiled or loaded once the gate is active"
 
 
-def test_a_stop_on_request_releases_the_arm_whatever_the_controller_sends(bench):
-    arm = bench()
+def test_a_stop_on_request_releases_the_arm_whatever_the_controller_sends(arm):
     arm.feed_until("passing")
     client = arm.peer.client(Trigger, "effort_gate/stop")
     future = client.call_async(Trigger.Request())
@@ -229,8 +197,7 @@ def test_a_stop_on_request_releases_the_arm_whatever_the_controller_sends(bench)
     assert arm.peer.efforts() == []
 
 
-def test_limits_change_live_and_the_effort_scale_does_not(bench):
-    arm = bench()
+def test_limits_change_live_and_the_effort_scale_does_not(arm):
     arm.feed_until("passing")
     assert arm.peer.set_parameters("effort_gate", limits__joint2__effort=20.0).successful
     arm.feed_until_sent(np.clip(HELD[1:2], -20.0, 20.0), slice(1, 2))
@@ -239,37 +206,23 @@ def test_limits_change_live_and_the_effort_scale_does_not(bench):
     assert arm.peer.set_parameters("effort_gate", limits__joint2__effort=0.0).successful
 
 
-@pytest.mark.parametrize("end", ["deactivate", "SIGINT", pytest.param("SIGTERM", marks=pytest.mark.slow)])
-def test_the_end_of_the_gate_releases_the_arm(bench, end):
-    arm = bench()
+def test_a_controller_that_bypasses_the_gate_is_warned_about(arm):
+    past = arm.peer.node.create_publisher(Float64MultiArray, "effort_controller/commands", OFFERED)
+    wait_until(lambda: arm.said(b"\x01", "past the gate"), PATIENCE, "the warning", [arm.gate])
+    arm.peer.node.destroy_publisher(past)
+
+
+def test_a_deactivated_gate_releases_the_arm(arm):
     arm.feed_until("passing")
-    if end == "deactivate":
-        assert arm.peer.transition("effort_gate", Transition.TRANSITION_DEACTIVATE)
-        assert arm.peer.lifecycle_state("effort_gate") == "inactive"
-    else:
-        arm.gate.signal(signal.Signals[end])
-        assert arm.gate.wait(PATIENCE) == 0, arm.gate.output()
+    assert arm.peer.transition("effort_gate", Transition.TRANSITION_DEACTIVATE)
+    assert arm.peer.lifecycle_state("effort_gate") == "inactive"
     time.sleep(0.1)
     assert not np.any(arm.peer.efforts()[-1])
 
 
-def test_what_is_no_effort_is_refused_and_said(bench):
-    arm = bench(recover_automatically="true", recover_after=20)
-    arm.feed_until("passing")
-    until = time.monotonic() + PATIENCE
-    while not arm.said(b"\x01", "efforts refused") and time.monotonic() < until:
-        arm.feed(np.full(6, np.nan), 0.05)  # of which a gate that waits for its turn sees only the last, or none
-        arm.feed(HELD, 0.6)
-    assert arm.said(b"\x01", "efforts refused"), arm.gate.output()
-    arm.feed_until("passing")
-    arm.feed_until("stopping", np.zeros(5))
-    assert "wrong length" in arm.gate.output() or "5 efforts; the gate has 6 joints" in arm.gate.output()
-    arm.feed_until("passing")  # asked for by recover_automatically
-    assert all(np.isfinite(effort).all() and len(effort) == 6 for effort in arm.peer.efforts())
-
-
-def test_a_second_signal_lets_go_at_once(bench):
-    arm = bench(**{"stop.hold_time": 60.0})
+def test_a_second_signal_lets_go_at_once(arm):
+    """The gate is gone afterwards."""
+    assert arm.peer.set_parameters("effort_gate", stop__hold_time=60.0).successful
     arm.feed_until("passing")
     arm.gate.signal(signal.SIGINT)
     arm.await_mode("stopping")
@@ -280,12 +233,6 @@ def test_a_second_signal_lets_go_at_once(bench):
     assert arm.gate.wait(PATIENCE) == 0, arm.gate.output()
     assert time.monotonic() - began < 10.0, "not the 60 s of stop.hold_time"
     assert not np.any(arm.peer.efforts()[-1])
-
-
-def test_a_controller_that_bypasses_the_gate_is_warned_about(bench):
-    arm = bench(driver="driver/commands")
-    arm.peer.node.create_publisher(Float64MultiArray, "driver/commands", OFFERED)
-    wait_until(lambda: arm.said(b"\x01", "past the gate"), PATIENCE, "the warning", [arm.gate])
 
 
 @pytest.fixture

@@ -28,9 +28,9 @@ SAMPLED = (
 )
 UNDER_LAWS = tuple(case for case in tried(chosen(SAMPLED), law=ALL) if case.law != DEFAULT_LAW)
 #: Kinds of faults that every run injects; in the others more of an arm's motion is simulated, or a process restarted.
-SHORT = ("joint states", "time", "trajectory", "process", "gate")
+SHORT = ("joint states", "time", "trajectory", "process", "other node", "gate")
 #: Of the faults that take a process of their own, those of every run.
-STARTED = ("killed-while-held", "node-killed-in-motion", "sigterm-in-motion")
+STARTED = ("node-killed-in-motion", "sigterm-in-motion")
 #: For one fault behind all others, s.
 LONGEST = 900.0
 

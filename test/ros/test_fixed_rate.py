@@ -1,9 +1,8 @@
-"""Controllers that send efforts at a rate of their own, in simulated time."""
+"""A controller that sends efforts at a rate of its own, in simulated time."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import rne_dynamics as rne
 
@@ -15,17 +14,11 @@ HELD = rne.gravity_torque(ROBOT, np.array(Q))
 RATE, STATES = 200.0, 100.0
 
 
-@pytest.fixture(params=["computed_torque_controller", "gravity_compensation"])
-def peer(request, in_lockstep):
+def test_efforts_come_at_the_rate_whatever_that_of_the_states_and_end_where_they_are_stale(in_lockstep):
     _, peer = in_lockstep(
-        request.param, ROBOT.joint_names, robot_description="planar2", rate=RATE, state_timeout=0.4,
+        "computed_torque_controller", ROBOT.joint_names, robot_description="planar2", rate=RATE, state_timeout=0.4,
         stop={"brake_time": 0.1, "ramp_time": 0.2, "hold_time": 0.0}, **SEES_AGAIN,
     )
-    yield peer
-    peer.hurry()
-
-
-def test_efforts_come_at_the_rate_whatever_that_of_the_states_and_end_where_they_are_stale(peer):
     np.testing.assert_allclose(peer.answer(Q), HELD, rtol=1e-12)
     peer.efforts()
     count, efforts = 200, []

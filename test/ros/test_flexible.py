@@ -7,7 +7,6 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
-from std_srvs.srv import SetBool, Trigger
 
 import rne_dynamics as rne
 from rne_dynamics.cli.with_ros.demo_report import evaluate, evaluate_vibration
@@ -23,7 +22,7 @@ from rne_dynamics.ros.node.robot import load_robot
 from rne_dynamics.ros.sessions.demonstration import Run, Session, run
 from rne_dynamics.ros.sessions.processes import wait_until
 
-from .peer import PATIENCE, START
+from .peer import PATIENCE, START, fresh
 
 #: Kernels of their own are compiled for a minute.
 pytestmark = pytest.mark.slow
@@ -47,10 +46,7 @@ class Rig:
         wait_until(lambda: self.tips.latest() is not None, START, "deflections", [self.simulator])
 
     def now(self, recorder: TopicRecorder) -> JointState:
-        recorder.drain()
-        recorder.samples.clear()
-        wait_until(lambda: recorder.latest() is not None, PATIENCE, "a message", [self.simulator])
-        return recorder.latest()
+        return fresh(recorder, [self.simulator])
 
     def push(self, force: float) -> None:
         message = WrenchStamped()
@@ -108,22 +104,10 @@ def test_links_that_bend_too_far_are_reported(rig):
         return any("is deflected by" in text and "holds up to 0.18" in text for text in messages)
 
     wait_until(said, PATIENCE, "a warning", [rig.simulator])
-    rig.push(0.0)
-
-
-def test_pause_step_and_reset(rig):
-    assert rig.peer.call(SetBool, "simulator/pause", SetBool.Request(data=True)).success
-    rig.push(0.0)
-    before = rig.states.latest()
-    assert rig.peer.call(Trigger, "simulator/step", Trigger.Request()).success
-    assert rig.states.latest().header.stamp != before.header.stamp
-    assert rig.peer.call(Trigger, "simulator/reset", Trigger.Request()).success
-    assert rig.peer.call(SetBool, "simulator/pause", SetBool.Request(data=False)).success
-    wait_until(lambda: not any(rig.now(rig.tips).position), PATIENCE, "rest", [rig.simulator])
     rig.simulator.stop()
 
 
-def test_the_controller_tracks_and_a_shaper_leaves_the_tip_quiet(rig):
+def test_the_controller_tracks_and_a_shaper_leaves_the_tip_quiet():
     rate = 500.0
     there = START_AT + np.array([0.2, -0.1])
     moves = Quintic(START_AT, there, 1.5), Quintic(there, START_AT, 1.5)

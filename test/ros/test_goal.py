@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import OFFERED
-from rne_dynamics.ros.messages.trajectory_message import duration_message
 from rne_dynamics.ros.sessions.processes import wait_until
 
-from .peer import PATIENCE, SEES_AGAIN, STEP
+from .peer import PATIENCE, STEP, through
 
 JOINTS = ["joint1", "joint2"]
 HOME = [-0.7, 0.4]
@@ -29,10 +28,7 @@ class Rig:
         wait_until(self.trajectories.get_subscription_count, PATIENCE, "the trajectory topic", [process])
 
     def send(self, goal: list[float], duration: float = DURATION) -> None:
-        point = JointTrajectoryPoint(
-            positions=goal, velocities=[0.0, 0.0], time_from_start=duration_message(duration)
-        )
-        self.trajectories.publish(JointTrajectory(joint_names=JOINTS, points=[point]))
+        self.trajectories.publish(through(JOINTS, (duration, goal)))
 
     def stay(self, q: list[float], said: str, count: int) -> str:
         """Send the state `q` until the controller has said something `count` times; the last line with it."""
@@ -46,31 +42,18 @@ class Rig:
         assert len(lines) == count
         return lines[-1]
 
-    def counts(self) -> tuple[int, int]:
-        """Goals reached and missed, from diagnostics that were sent after this call."""
-        self.diagnostics.drain()
-        self.diagnostics.samples.clear()
+    def counted(self, reached: int, missed: int) -> None:
+        """Wait until the diagnostics count so many goals."""
 
         def reported() -> bool:
             self.peer.stream(HOME, STEP)
             message = self.diagnostics.latest()
-            return message is not None and message.status[0].name.endswith(NODE)
+            if message is None or not message.status[0].name.endswith(NODE):
+                return False
+            values = {v.key: v.value for v in message.status[0].values}
+            return (values["goals reached"], values["goals missed"]) == (str(reached), str(missed))
 
-        wait_until(reported, PATIENCE, "diagnostics", [self.process])
-        values = {v.key: v.value for v in self.diagnostics.latest().status[0].values}
-        return int(values["goals reached"]), int(values["goals missed"])
-
-
-def test_trajectories_are_refused_until_the_startup_check_is_over(in_lockstep):
-    process, peer = in_lockstep(NODE, JOINTS, robot_description="planar2")
-    rig = Rig(process, peer)
-    rig.peer.answer(HOME)
-    rig.send(HOME)
-    assert "the start-up check is not over" in rig.stay(HOME, "trajectory refused", 1)
-    rig.stay(HOME, "not checked: the arm reports no efforts", 1)
-    rig.send(HOME)
-    rig.stay(HOME, "goal reached", 1)
-    peer.hurry()
+        wait_until(reported, PATIENCE, f"diagnostics of {reached} goals reached, {missed} missed", [self.process])
 
 
 @pytest.fixture(scope="module")
@@ -78,10 +61,16 @@ def rig(in_lockstep):
     process, peer = in_lockstep(
         NODE, JOINTS, robot_description="planar2", diagnostics_period=0.5,
         constraints={"joint1": {"goal": 0.01}, "joint2": {"goal": 0.05}},
-        stop={"brake_time": 0.05, "hold_time": 0.0, "ramp_time": 0.05}, **SEES_AGAIN,
     )
     yield Rig(process, peer)
     peer.hurry()
+
+
+def test_trajectories_are_refused_until_the_startup_check_is_over(rig):
+    rig.peer.answer(HOME)
+    rig.send(HOME)
+    assert "the start-up check is not over" in rig.stay(HOME, "trajectory refused", 1)
+    rig.stay(HOME, "not checked: the arm reports no efforts", 1)
 
 
 def test_a_motion_that_is_called_off_is_not_judged(rig):
@@ -92,7 +81,7 @@ def test_a_motion_that_is_called_off_is_not_judged(rig):
     rig.stay(HOME, "trajectory cancelled", 1)
     rig.peer.stream(HOME, 0.5)
     assert "goal" not in rig.process.output()
-    assert rig.counts() == (0, 0)
+    rig.counted(0, 0)
 
 
 def test_goals_are_judged_once_against_the_tolerance_of_each_joint(rig):
@@ -101,13 +90,13 @@ def test_goals_are_judged_once_against_the_tolerance_of_each_joint(rig):
     near = [HOME[0] + 0.009, HOME[1] - 0.045]
     rig.send(near)
     assert "4.50e-02" in rig.stay(HOME, "goal reached", 1)
-    assert rig.counts() == (1, 0)
+    rig.counted(1, 0)
 
     rig.send([near[0], HOME[1] + 0.06])
     warning = rig.stay(HOME, "goal missed", 1)
     assert "'joint2' is 0.06 off its goal" in warning
     assert "allowed is 0.05 (constraints.joint2.goal)" in warning
-    assert rig.counts() == (1, 1)
+    rig.counted(1, 1)
 
     rig.send([HOME[0] - 0.02, HOME[1]])
     assert "'joint1' is -0.02 off its goal" in rig.stay(HOME, "goal missed", 2)
@@ -116,4 +105,4 @@ def test_goals_are_judged_once_against_the_tolerance_of_each_joint(rig):
     peer.answer(HOME)
     rig.send([HOME[0] - 0.04, HOME[1]])
     rig.stay(HOME, "goal reached", 2)
-    assert rig.counts() == (2, 2)
+    rig.counted(2, 2)

@@ -13,7 +13,7 @@ import rne_dynamics as rne
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.sessions.processes import wait_until
 
-from .peer import AT_ONCE, FOLLOWING, IN_STEP, PATIENCE, START
+from .peer import AT_ONCE, FOLLOWING, IN_STEP, PATIENCE, START, fresh
 
 ROBOT = rne.load_urdf("panda")
 START_AT = {"panda_joint2": -0.5, "panda_joint4": -2.0, "panda_joint6": 1.5}
@@ -50,10 +50,7 @@ def test_a_hand_moves_the_arm_and_it_stays_where_it_is_let_go(start, make_peer):
     both = [simulator, node]
 
     def q() -> np.ndarray:
-        states.drain()
-        states.samples.clear()
-        wait_until(lambda: states.latest() is not None, PATIENCE, "a joint state", both)
-        return np.array(states.latest().position)
+        return np.array(fresh(states, both).position)
 
     peer.efforts()
     wait_until(lambda: wrench.get_subscription_count() and peer.efforts(), START, "efforts", both)

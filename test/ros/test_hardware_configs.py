@@ -1,4 +1,4 @@
-"""The parameter files for real arms: every name and value against the schemas, and each driving a simulated arm.
+"""The parameter files for real arms: complete, and each driving a simulated arm.
 
 If the wheel of descriptions has the arm of a file, that one is simulated; otherwise an arm with as many renamed joints,
 which shows only that the file is read and holds an arm. Hardware that compensates gravity is simulated by an arm
@@ -7,16 +7,16 @@ almost without weight: no compensation is exact, and efforts that are all 0 coun
 
 from __future__ import annotations
 
-import importlib
 import time
 
 import pytest
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from support.hardware_files import ARMS, FOLDER, LENIENT, POSTURES, sections, stand_in
 
+from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
-from rne_dynamics.ros.parameters.table import COMMON
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 from .peer import START, seen
@@ -32,17 +32,13 @@ def test_every_file_is_tested():
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_names_and_values_fit_the_schemas_and_the_arm(name):
+def test_the_file_is_complete_and_the_same_for_all_nodes(name):
+    """Names and values: test_unknown_parameters.py."""
     joints = ARMS[name][0]
     found = sections(name)
     assert set(found) == {*NODES, GATE}
     for node, values in found.items():
         assert values["joints"] == joints
-        schema = (*COMMON, *importlib.import_module(f"rne_dynamics.ros.{node}").SCHEMA)
-        known = {p.name.replace("{joint}", j): p for p in schema for j in joints}
-        for key, value in values.items():
-            assert key in known, f"{name}.yaml: {node} has no parameter {key}"
-            known[key].parse(key, value)
         # complete: a first power-on leaves no limit, gain or sign to a default
         laws = () if node == GATE else ("limits.{}.position_margin", "gains.{}.d")
         for stem in ("limits.{}.effort", "limits.{}.effort_rate", "limits.{}.velocity", "effort_scale.{}", *laws):
@@ -57,13 +53,11 @@ def test_names_and_values_fit_the_schemas_and_the_arm(name):
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_the_file_configures_the_gate(name, namespace, tmp_path):
-    arguments = [
-        "--ros-args", "--params-file", str(FOLDER / f"{name}.yaml"), "-r", f"__ns:={namespace}/{name}/gate",
-        "-p", f"robot_description:={stand_in(name, tmp_path)}",
-    ]  # fmt: skip
-    with NodeProcess(GATE, arguments) as gate:
-        wait_until(lambda: "waiting: activated" in gate.output(), START, "the gate", [gate])
+def test_the_file_configures_the_gate(name, tmp_path):
+    given = sections(name)[GATE] | {"robot_description": str(stand_in(name, tmp_path))}
+    gate = EffortGateNode([Parameter(key, value=value) for key, value in given.items()])
+    assert gate.trigger_configure().name == "SUCCESS"
+    gate.destroy_node()
 
 
 @pytest.mark.parametrize(("name", "node"), [

@@ -16,6 +16,8 @@ from rne_dynamics.ros.parameters.files import JOINT, Parameter
 from rne_dynamics.ros.parameters.table import ParameterTable
 
 JOINTS = ("a", "b")
+#: The parameters of all nodes.
+EVERY = list(dict.fromkeys(parameter for schema in NODES.values() for parameter in schema))
 INTEGERS = st.integers(-(2**63), 2**63 - 1)
 SPECIAL = st.sampled_from([
     math.nan, -math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, -0.0, 0, -1, 2**63 - 1, -(2**63), True, False, "",
@@ -68,11 +70,10 @@ def fitting(parameter: Parameter) -> st.SearchStrategy[object]:
     return st.sampled_from(lengths).flatmap(lambda n: st.lists(one, min_size=n, max_size=n))
 
 
-@pytest.mark.parametrize("node", NODES)
-@settings(max_examples=100, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 @given(data=st.data())
-def test_a_value_is_parsed_within_bounds_or_refused_by_name(node, data):
-    parameter = data.draw(st.sampled_from(NODES[node]))
+def test_a_value_is_parsed_within_bounds_or_refused_by_name(data):
+    parameter = data.draw(st.sampled_from(EVERY))
     value = data.draw(st.one_of(STRANGE, fitting(parameter)))
     if not acceptable(parameter, value):
         with pytest.raises(ParameterError, match=r"the\.name"):
@@ -83,11 +84,29 @@ def test_a_value_is_parsed_within_bounds_or_refused_by_name(node, data):
     assert all(type(item) is parameter.element for item in items)
 
 
-@pytest.mark.parametrize("node_name", NODES)
+@pytest.fixture(scope="module")
+def declare():
+    """A node with the parameters of one of ours for two joints; what cannot be changed can be here, and is not."""
+    made = {}
+
+    def make(name):
+        if name not in made:
+            node = rclpy.create_node(f"hostile_{name}")
+            table = ParameterTable(node, NODES[name])
+            table.declare_joints(JOINTS)
+            made[name] = node, table, {p.name.replace(JOINT, joint): p for p in NODES[name] for joint in JOINTS}
+        return made[name]
+
+    yield make
+    for node, _, _ in made.values():
+        node.destroy_node()
+
+
+@pytest.mark.parametrize("node_name", ["computed_torque_controller", "simulator"])
 @settings(max_examples=50, derandomize=True)
 @given(data=st.data())
-def test_a_set_of_changes_is_taken_whole_or_not_at_all(tables, node_name, data):
-    node, table, declared = tables[node_name]
+def test_a_set_of_changes_is_taken_whole_or_not_at_all(declare, node_name, data):
+    node, table, declared = declare(node_name)
     names = data.draw(st.lists(st.sampled_from(sorted(declared)), min_size=1, max_size=5, unique=True))
     changes = {
         name: data.draw(VALUES if data.draw(st.integers(0, 4)) == 0 else fitting(declared[name]), label=name)
@@ -113,24 +132,8 @@ def test_a_set_of_changes_is_taken_whole_or_not_at_all(tables, node_name, data):
             assert value == before[name]
 
 
-@pytest.fixture(scope="module")
-def tables():
-    """For each node's schema a node that declares it, for two joints; what cannot be changed can here, but is not."""
-    made = {}
-    for name, schema in NODES.items():
-        node = rclpy.create_node(f"hostile_{name}")
-        table = ParameterTable(node, schema)
-        table.declare_joints(JOINTS)
-        declared = {p.name.replace(JOINT, joint): p for p in schema for joint in JOINTS}
-        made[name] = (node, table, declared)
-    yield made
-    for node, _, _ in made.values():
-        node.destroy_node()
-
-
-@pytest.mark.parametrize("node", NODES)
-def test_numbers_are_bounded_and_nothing_else_has_bounds(node):
-    for parameter in NODES[node]:
+def test_numbers_are_bounded_and_nothing_else_has_bounds():
+    for parameter in EVERY:
         bounded = math.isfinite(parameter.lower) and math.isfinite(parameter.upper)
         assert bounded == (parameter.element in (int, float)), parameter.name
         assert parameter.lower <= parameter.upper

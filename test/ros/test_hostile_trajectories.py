@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from builtin_interfaces.msg import Duration, Time
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -49,10 +48,9 @@ def offer(request: Request, message: JointTrajectory | None = None) -> Accepted:
     return accept(message or message_of(request), motion, Rules(LIMITS, BLEND))
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
-def test_hostile_messages_are_refused_with_a_text_or_stay_within_limits(seed):
-    made = requests(100 + seed, 1500)
-    count, refusals = look_at_all(made, offer, seed)
+def test_hostile_messages_are_refused_with_a_text_or_stay_within_limits():
+    made = requests(100, 1500)
+    count, refusals = look_at_all(made, offer, 0)
     assert 300 < count < 900
     assert len(refusals) > 15
 

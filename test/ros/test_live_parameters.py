@@ -100,19 +100,6 @@ def test_one_request_each_is_judged_each(peer):
     held(peer, ROBOT)
 
 
-def test_what_does_not_fit_together_is_refused(peer):
-    for changes, said in (
-        ([("payload.mass", value(1.0))], "payload.link"),
-        ([("payload.link", value("nowhere")), ("payload.mass", value(1.0))], "nowhere"),
-        ([("effort_scale.joint1", value(0.0))], "effort_scale.joint1"),
-        ([("limits.joint1.position_margin", value(9.0))], "joint1"),
-    ):
-        result = together(peer, changes)
-        assert not result.successful
-        assert said in result.reason
-    held(peer, ROBOT)
-
-
 @pytest.mark.parametrize("set_parameters", [each, together])
 def test_a_type_that_does_not_exist_is_refused(peer, set_parameters):
     result = set_parameters(peer, [("gains.joint1.p", ParameterValue(type=77, double_value=1.0))])

@@ -156,7 +156,8 @@ def test_messages_of_the_same_size_with_other_names_are_not_mistaken():
 
 def test_gravity_is_that_of_a_pitched_torso_whose_state_another_publisher_sends(in_lockstep):
     process, peer = in_lockstep(
-        "computed_torque_controller", JOINTS, robot_description=TORSO, joints=list(JOINTS), **AT_ONCE
+        "computed_torque_controller", JOINTS, robot_description=TORSO, joints=list(JOINTS), diagnostics_period=0.5,
+        **AT_ONCE,
     )
     diagnostics = TopicRecorder(peer.node, DiagnosticArray, "/diagnostics")
     np.testing.assert_allclose(peer.answer(Q), gravity(0.0), atol=1e-9)  # not measured: locked at zero

@@ -37,9 +37,8 @@ def test_what_no_bin_is_made_for_is_counted_at_the_end_it_lies_beyond(duration):
     assert k == (0 if duration < 1.0 else len(CENTRES) - 1)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_percentiles_are_numpy_s_to_a_bin_s_width(seed):
-    durations = np.random.default_rng(seed).lognormal(math.log(3e-4), 1.0, 5000)
+def test_percentiles_are_numpy_s_to_a_bin_s_width():
+    durations = np.random.default_rng(0).lognormal(math.log(3e-4), 1.0, 5000)
     histogram = filled(durations)
     for percent in (1.0, 50.0, 99.0, 99.9, 100.0):
         exact = np.percentile(durations, percent, method="inverted_cdf")

@@ -15,7 +15,6 @@ import rne_dynamics as rne
 from rne_dynamics.closed_chain.coordinates import tree_velocity
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.ros.messages.publishers import stamp_of
-from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import AT_ONCE, FOLLOWING, PATIENCE, START
@@ -125,45 +124,6 @@ def test_the_papers_quintic_is_tracked_at_1_khz(rig, tracking):
         qd[some][:, order], tree_velocity(ARM, q[some][:, order], qd[some, :3]), atol=1e-11
     )
     np.testing.assert_allclose(messages[-1].effort[:3], rne.gravity_torque(ARM, TO), atol=1e-2)
-
-
-@pytest.mark.parametrize(("goal", "said"), [
-    ([0.0, -0.5, 0.45], "'jointL' would be at"),  # q2 + q3 near 0: a parallelogram is about to lie flat
-    ([0.0, -4.0, 0.0], "'joint2' would be at"),
-])
-def test_trajectories_out_of_the_loops_reach_are_refused(rig, tracking, goal, said):
-    before = tracking.output().count("trajectory refused")
-    rig.send(JOINTS, (5.0, goal))
-    wait_until(lambda: tracking.output().count("trajectory refused") > before, PATIENCE, "a refusal", rig.processes)
-    assert said in [line for line in tracking.output().splitlines() if "trajectory refused" in line][-1]
-
-
-def test_a_load_set_at_run_time_enters_the_gravity_term(rig, tracking):
-    rig.move(TO, 2.0)
-    terms = TopicRecorder(rig.peer.node, JointState, f"{CONTROLLER}/torque/gravity")
-
-    def weight() -> list[float]:
-        terms.drain()
-        terms.samples.clear()
-        wait_until(lambda: terms.latest() is not None, PATIENCE, "the gravity term", rig.processes)
-        return terms.latest().effort
-
-    before = weight()
-    np.testing.assert_allclose(before, rne.gravity_torque(ARM, TO), atol=1e-3)
-    try:
-        assert rig.peer.set_parameters(CONTROLLER, payload__link="wrist", payload__mass=0.5).successful
-        loaded = ARM.with_payload(rne.Payload("wrist", 0.5))
-
-        def enters() -> bool:
-            # the simulated arm does not carry it, so it rises until the feedback holds against it
-            q = np.array(rig.now().position[:3])
-            return np.allclose(weight(), rne.gravity_torque(loaded, q), rtol=0.0, atol=0.02)
-
-        assert np.abs(rne.gravity_torque(loaded, TO) - before).max() > 1.0
-        wait_until(enters, PATIENCE, "the load", rig.processes)
-    finally:
-        assert rig.peer.set_parameters(CONTROLLER, payload__link="", payload__mass=0.0).successful
-    assert not rig.peer.set_parameters(CONTROLLER, payload__link="wirst", payload__mass=0.5).successful
 
 
 def test_move_replaces_the_motion_under_way(rig, tracking):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
-from support.parameter_page import CONTROLLERS, GATE, NODES, PAGE, WITHOUT_ROBOT, grouped, main, page, table
+from support.parameter_page import CONTROLLERS, GATE, NODES, PAGE, WITHOUT_ROBOT, grouped, main, page
 
-from rne_dynamics.ros.parameters.files import JOINT, Parameter
+from rne_dynamics.ros.parameters.files import JOINT
 
 
 def test_the_page_is_up_to_date():
@@ -32,19 +31,6 @@ def test_every_parameter_of_a_node_is_listed_once_in_its_sections(node):
     sections = (*every, *gated, *(["both controllers"] if node in CONTROLLERS else []), node)
     listed = [p.name for title in sections for p in grouped(NODES)[title]]
     assert sorted(listed) == sorted(p.name for p in NODES[node])
-
-
-def test_rows_say_what_the_schema_says():
-    sample = Parameter("limits.{joint}.thing", 1.5, "Of ~/topic, see stop.hold_time.", "N m", 0.0, 1e6)
-    assert table([sample])[-1] == (
-        "| `limits.<joint>.thing` | `1.5` N m; 0–1e6 | Of `~/topic`, see `stop.hold_time`. |"
-    )
-    lists = Parameter("names", (), "Names.", choices=("a", "b"), length=(0, 2), kind=str, read_only=True)
-    assert table([lists])[-1] == "| `names` | `[]`; 0 or 2 texts; `a`, `b` | Names. |"
-    assert table([lists, sample])[-2] == "| `names` | `[]`; 0 or 2 texts; `a`, `b`; *start* | Names. |"
-    assert "at least 1e-9" in table([replace(sample, lower=1e-9, upper=float("inf"))])[-1]
-    assert '| `""` |' in table([Parameter("model", "", "Model.")])[-1]
-    assert "| `false` |" in table([Parameter("on", False, "Whether.")])[-1]
 
 
 def test_rows_are_rows():

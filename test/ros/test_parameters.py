@@ -80,13 +80,6 @@ def test_a_node_declares_them_with_descriptors(make_node):
     assert node.describe_parameter("on").read_only
 
 
-def test_a_start_names_every_fault(make_node):
-    with pytest.raises(ParameterError) as error:
-        ParameterTable(make_node(timeout=math.nan, kind="medium", names="x"), SCHEMA)
-    for name in ("timeout", "kind", "names"):
-        assert name in str(error.value)
-
-
 def test_changes_are_swapped_in_whole_or_not_at_all(make_node):
     node = make_node()
     table = ParameterTable(node, SCHEMA)

@@ -14,7 +14,7 @@ from .peer import AT_ONCE
 
 ROBOT = rne.load_urdf("panda")
 LOADED = ROBOT.with_payload(rne.Payload("panda_link8", 1.5, (0.02, 0.0, 0.06)))
-POSTURES = rne.payload_postures(ROBOT, "panda_link8", [0.2, -0.4, 0.1, -2.0, 0.15, 1.7, 0.6], count=3, span=0.25)
+POSTURES = rne.payload_postures(ROBOT, "panda_link8", [0.2, -0.4, 0.1, -2.0, 0.15, 1.7, 0.6], count=2, span=0.25)
 NODE = "computed_torque_controller"
 
 

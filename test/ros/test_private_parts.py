@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import textwrap
 from pathlib import Path
@@ -147,6 +148,7 @@ def test_nothing_else_reads_what_is_private():
                 assert not part.value.startswith("_parameter_overrides"), place
 
 
+@functools.cache
 def assigned_in(cls: type) -> set[str]:
     """Attributes that the methods of a class assign to self, and its methods."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))

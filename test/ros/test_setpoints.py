@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -16,10 +15,9 @@ from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.messages.trajectory_message import duration_message
 from rne_dynamics.ros.sessions.processes import wait_until
-from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.runs.simulator import Simulator
 
 from .peer import AT_ONCE, START
+from .stepped_arm import SteppedArm
 
 ROBOT = rne.load_urdf("planar2")
 JOINTS = list(ROBOT.joint_names)
@@ -27,17 +25,16 @@ NODE = "computed_torque_controller"
 HOME = np.array([-0.7, 0.4])
 MOTION = Sines.random(2, 4)
 #: Joint states per second.
-RATE = 500.0
+RATE = 250.0
 #: Limits of the controller, per s, s² and s³.
 VELOCITY, ACCELERATION, JERK = 2.0, 10.0, 200.0
 
 
-class Arm:
-    """A simulated arm behind a `SteppedPeer`, and the sender of setpoints; one step of time a joint state."""
+class Arm(SteppedArm):
+    """The sender of setpoints to a controller and its simulated arm."""
 
-    def __init__(self, process, peer, rate: float) -> None:
-        self.process, self.peer, self.period = process, peer, 1.0 / rate
-        self.simulator = Simulator(ArmPlant(ROBOT), HOME, dt=self.period, command_timeout=1.0, hold_until_command=True)
+    def __init__(self, process, peer) -> None:
+        super().__init__(process, peer, ROBOT, HOME, RATE)
         self.setpoints = peer.node.create_publisher(JointState, f"{NODE}/setpoints", OFFERED)
         self.trajectories = peer.node.create_publisher(JointTrajectory, f"{NODE}/joint_trajectory", OFFERED)
         self.inertia = TopicRecorder(peer.node, JointState, f"{NODE}/torque/inertia", 20)
@@ -46,34 +43,18 @@ class Arm:
             "the topics of setpoints", [process],
         )
         self.home = HOME
-        self.q: list[np.ndarray] = []
-        self.qd: list[np.ndarray] = []
-        self.qdd: list[np.ndarray] = []
+        self.way: list[np.ndarray] = []
+        self.speeds: list[np.ndarray] = []
+        self.asked: list[np.ndarray] = []
 
-    def run(self, seconds: float) -> None:
-        """Let time pass."""
-        for _ in range(round(seconds / self.period)):
-            state = self.simulator.state
-            self.peer.state(state.q, state.qd)
-            efforts = self.peer.efforts()
-            if efforts:
-                self.simulator.command(np.array(efforts[-1]))
-            self.inertia.drain()
-            if self.inertia.samples:  # M q̈ of the reference, at the measured posture
-                asked = self.inertia.decode(self.inertia.samples[-1]).effort
-                self.qdd.append(np.linalg.solve(rne.mass_matrix(ROBOT, state.q), asked))
-                self.inertia.samples.clear()
-            self.simulator.advance(1)
-            self.peer.pass_time(self.period)
-            self.q.append(state.q.copy())
-            self.qd.append(state.qd.copy())
-
-    def until(self, condition: Callable[[], bool]) -> None:
-        """Let time pass until a condition holds."""
-        deadline = time.monotonic() + START
-        while not condition():
-            assert time.monotonic() < deadline
-            self.run(0.02)
+    def received(self, state) -> None:
+        self.inertia.drain()
+        if self.inertia.samples:  # M q̈ of the reference, at the measured posture
+            effort = self.inertia.decode(self.inertia.samples[-1]).effort
+            self.asked.append(np.linalg.solve(rne.mass_matrix(ROBOT, state.q), effort))
+            self.inertia.samples.clear()
+        self.way.append(state.q.copy())
+        self.speeds.append(state.qd.copy())
 
     def send(self, t: float, ahead: float | None = None) -> None:
         """Send the motion's setpoint of the time `t`, as a trajectory of one point where it is due so much later."""
@@ -101,7 +82,7 @@ class Arm:
 
     def stream(self, messages: list[tuple[float, float]], ahead: float | None = None) -> np.ndarray:
         """Send what `arrivals` says; what the arm should have done meanwhile."""
-        self.home = self.q[-1]
+        self.home = self.way[-1]
         wanted, waiting, t = [], iter(messages), 0.0
         following = next(waiting, None)
         while following is not None:
@@ -121,7 +102,7 @@ def arm(in_lockstep):
         NODE, JOINTS, robot_description="planar2", limits={joint: dict(limits) for joint in JOINTS}, torque_divisor=1,
         **AT_ONCE,
     )
-    yield Arm(process, peer, RATE)
+    yield Arm(process, peer)
     peer.hurry()
 
 
@@ -130,16 +111,16 @@ def check(arm: Arm, messages: list[tuple[float, float]], ahead: float | None, er
     peer = arm.peer
     arm.run(0.02)
     wanted = arm.stream(messages, ahead)
-    got = np.array(arm.q[-len(wanted):])
+    got = np.array(arm.way[-len(wanted):])
     off = (got - wanted)[round(1.5 / arm.period):]
     assert peer.mode(NODE) == "tracking"
     assert np.sqrt((off**2).mean()) < error, np.sqrt((off**2).mean())
     arm.run(1.0)
     assert peer.mode(NODE) == "holding"
-    assert np.abs(arm.qd[-1]).max() < 1e-3
-    assert np.abs(got[-1] - arm.q[-1]).max() < 0.3, "not far beyond the last setpoint"
-    assert np.abs(arm.qd).max() < VELOCITY * 1.01
-    assert np.abs(arm.qdd).max() < ACCELERATION * (1 + 1e-6)
+    assert np.abs(arm.speeds[-1]).max() < 1e-3
+    assert np.abs(got[-1] - arm.way[-1]).max() < 0.3, "not far beyond the last setpoint"
+    assert np.abs(arm.speeds).max() < VELOCITY * 1.01
+    assert np.abs(arm.asked).max() < ACCELERATION * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("ahead", [None, 0.02], ids=["own topic", "trajectory topic"])
@@ -159,7 +140,7 @@ def test_streams_with_jitter_and_losses(arm, rate, seconds, ahead):
 def test_sliding_windows_are_followed(arm):
     """As newer versions of MoveIt Servo send them: from 0.1 s ago to 66 ms ahead, every 34 ms."""
     arm.run(0.2)
-    home, period = arm.q[-1], 0.034
+    home, period = arm.way[-1], 0.034
     arm.home = home
     off = []
     for k in range(60):
@@ -173,7 +154,7 @@ def test_sliding_windows_are_followed(arm):
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(now - 100_000_000, 10**9)
         arm.deliver(arm.trajectories, message)
         arm.run(period)
-        off.append(arm.q[-1] - home - MOTION.at((k + 1) * period)[0])
+        off.append(arm.way[-1] - home - MOTION.at((k + 1) * period)[0])
     assert np.sqrt((np.array(off)[30:] ** 2).mean()) < 5e-3
     assert arm.peer.mode(NODE) == "tracking"
     arm.run(1.0)
@@ -184,12 +165,12 @@ def test_a_lone_trajectory_of_one_point_and_what_is_refused(arm):
     """A trajectory that is due later is none of a stream; the log says what is wrong with a setpoint."""
     output = arm.process.output
     arm.run(0.2)
-    q = arm.q[-1]
+    q = arm.way[-1]
     point = JointTrajectoryPoint(positions=(q + 0.1).tolist(), time_from_start=duration_message(1.0))
     arm.trajectories.publish(JointTrajectory(joint_names=JOINTS, points=[point]))
     arm.until(lambda: "following a trajectory of 1 points" in output())
     arm.run(2.0)
-    np.testing.assert_allclose(arm.q[-1], q + 0.1, atol=2e-3)
+    np.testing.assert_allclose(arm.way[-1], q + 0.1, atol=2e-3)
     message = JointState(name=JOINTS, position=[3.0, 0.0])
     arm.deliver(arm.setpoints, message)
     arm.until(lambda: "joint 'joint1' is to be at 3" in output())

@@ -14,15 +14,14 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 from support.frozen import freeze, program, thaw
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 from rne_dynamics.ros.messages.publishers import stamp_of
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import OFFERED
-from rne_dynamics.ros.messages.trajectory_message import duration_message
-from rne_dynamics.ros.sessions.processes import wait_until
+from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
-from .peer import IN_STEP, PATIENCE, START, account
+from .peer import IN_STEP, PATIENCE, START, account, through
 
 CONTROLLER, JOINTS = "computed_torque_controller", ["joint1", "joint2"]
 #: Much longer than state_timeout, 0.1 s.
@@ -36,79 +35,23 @@ def controller(start, **parameters):
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def simulated(start, make_peer):
-    """A simulator that is not in real time, and a controller that follows its clock."""
-    simulator = start(
-        "simulator", robot_description="planar2", rate=250.0, publish_clock=True, lockstep=True,
-        initial_position__joint1=0.5, diagnostics_period=0.5, lockstep_timeout=60.0,
-    )
-    process, peer = controller(start, startup_check__duration=0.0), make_peer(JOINTS)
+    """A simulator that is not in real time, and a controller that follows its clock; the last test ends it."""
+    simulator = start("simulator", robot_description="planar2", rate=250.0, initial_position__joint1=0.5,
+                      diagnostics_period=0.5, **IN_STEP)
+    process, peer = controller(start, startup_check__duration=0.1), make_peer(JOINTS)
+    wait_until(lambda: "agree" in process.output() or "not checked" in process.output(), START, "the check",
+               [simulator, process])
     wait_until(lambda: peer.mode(CONTROLLER) == "holding", START, "the controller to hold", [simulator, process])
-    yield simulator, process, peer
-    for node in (process, simulator):
-        node.stop()
+    return simulator, process, peer
 
 
-def test_a_paused_stepped_and_reset_simulation_is_no_fault_and_a_signal_ends_even_then(simulated):
-    simulator, process, peer = simulated
-    states = TopicRecorder(peer.node, JointState, "joint_states")
-    pause = SetBool.Request(data=True)
-    assert peer.call(SetBool, "simulator/pause", pause).success
-    time.sleep(PAUSE)
-    assert peer.call(Trigger, "simulator/step", Trigger.Request(), once=True).success
-    time.sleep(PAUSE)
-    assert peer.call(SetBool, "simulator/pause", SetBool.Request(data=False)).success
+def further(states: TopicRecorder, count: int, processes: list[NodeProcess]) -> None:
+    """Wait for so many joint states from now on."""
     states.drain()
     states.samples.clear()
-    wait_until(lambda: states.latest() is not None and len(states.samples) > 50, PATIENCE, "states", [simulator])
-    assert peer.mode(CONTROLLER) == "holding"
-    assert "stopping" not in process.output()
-    assert peer.call(Trigger, "simulator/reset", Trigger.Request(), once=True).success
-    states.drain()
-    states.samples.clear()
-    wait_until(lambda: states.latest() is not None and len(states.samples) > 50, PATIENCE, "states", [simulator])
-    assert "fault" not in process.output()
-    assert states.latest().position[0] == pytest.approx(0.5, abs=0.05)
-    assert peer.mode(CONTROLLER) == "holding"
-    # and a controller must end though simulated time stands still
-    assert peer.call(SetBool, "simulator/pause", pause).success
-    process.signal(signal.SIGINT)
-    assert process.wait(PATIENCE) == 0
-    assert peer.efforts()[-1] == [0.0, 0.0]
-
-
-def test_a_reset_in_motion_is_held_at_the_start(start, make_peer):
-    """The arm is 0.4 rad away from where it starts; in real time a busy computer would decide what is noticed."""
-    simulator = start(
-        "simulator", robot_description="planar2", rate=250.0, initial_position__joint1=0.5, diagnostics_period=0.5,
-        **IN_STEP,
-    )
-    process = start(
-        CONTROLLER, robot_description="planar2", use_sim_time=True, diagnostics_period=0.5,
-        startup_check__duration=0.1,
-    )
-    peer = make_peer(JOINTS)
-    states = TopicRecorder(peer.node, JointState, "joint_states")
-    trajectories = peer.node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", OFFERED)
-    wait_until(lambda: "agree" in process.output() or "not checked" in process.output(), START, "the check", [process])
-    wait_until(trajectories.get_subscription_count, PATIENCE, "its subscription", [process])
-    points = [  # the second one, slow: the motion is under way however long the call takes
-        JointTrajectoryPoint(positions=[0.9, 0.4], time_from_start=duration_message(1.0)),
-        JointTrajectoryPoint(positions=[1.0, 0.4], time_from_start=duration_message(2.0 * PATIENCE)),
-    ]
-    trajectories.publish(JointTrajectory(joint_names=JOINTS, points=points))
-    wait_until(lambda: states.latest() and states.latest().position[0] > 0.85, PATIENCE, "the motion", [process])
-    assert peer.call(Trigger, "simulator/reset", Trigger.Request(), once=True).success
-    wait_until(lambda: "as by a reset" in process.output(), PATIENCE, "the controller to notice", [process])
-    states.drain()
-    states.samples.clear()
-    wait_until(lambda: states.latest() is not None and len(states.samples) > 100, PATIENCE, "states", [simulator])
-    wait_until(lambda: peer.mode(CONTROLLER) == "holding", PATIENCE, "the state", [process])
-    assert "stopping" not in process.output()
-    assert states.latest().position[0] == pytest.approx(0.5, abs=0.02)
-    for node in (process, simulator):
-        node.stop()
+    wait_until(lambda: states.latest() is not None and len(states.samples) > count, PATIENCE, "states", processes)
 
 
 def test_in_lockstep_the_simulation_waits_for_a_frozen_controller(simulated):
@@ -126,37 +69,76 @@ def test_in_lockstep_the_simulation_waits_for_a_frozen_controller(simulated):
     # the last state comes again and again where the controller was frozen before it received it
     assert len({stamp_of(states.decode(sample)) for sample in states.samples}) <= 1, "no step without an answer"
     thaw(process)
-    states.samples.clear()
-    wait_until(lambda: states.latest() is not None and len(states.samples) > 50, PATIENCE, "the simulation", [process])
+    further(states, 50, [process])
     stamps = {stamp_of(states.decode(sample)) for sample in states.samples}
     assert set(np.diff(sorted(stamps))) == {4_000_000}
     assert peer.mode(CONTROLLER) == "holding"
     assert account(peer)["missed replies"] == "0"
 
 
+def test_a_reset_in_motion_is_held_at_the_start(simulated):
+    """The arm is 0.4 rad away from where it starts; in real time a busy computer would decide what is noticed."""
+    simulator, process, peer = simulated
+    states = TopicRecorder(peer.node, JointState, "joint_states")
+    trajectories = peer.node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", OFFERED)
+    wait_until(trajectories.get_subscription_count, PATIENCE, "its subscription", [process])
+    # the second point, slow: the motion is under way however long the call takes
+    trajectories.publish(through(JOINTS, (1.0, [0.9, 0.4]), (2.0 * PATIENCE, [1.0, 0.4])))
+    wait_until(lambda: states.latest() and states.latest().position[0] > 0.85, PATIENCE, "the motion", [process])
+    assert peer.call(Trigger, "simulator/reset", Trigger.Request(), once=True).success
+    wait_until(lambda: "as by a reset" in process.output(), PATIENCE, "the controller to notice", [process])
+    further(states, 100, [simulator])
+    wait_until(lambda: peer.mode(CONTROLLER) == "holding", PATIENCE, "the state", [process])
+    assert "stopping" not in process.output()
+    assert states.latest().position[0] == pytest.approx(0.5, abs=0.02)
+
+
+def test_a_paused_stepped_and_reset_simulation_is_no_fault_and_a_signal_ends_even_then(simulated):
+    """The controller is gone afterwards."""
+    simulator, process, peer = simulated
+    states = TopicRecorder(peer.node, JointState, "joint_states")
+    pause = SetBool.Request(data=True)
+    assert peer.call(SetBool, "simulator/pause", pause).success
+    time.sleep(PAUSE)
+    assert peer.call(Trigger, "simulator/step", Trigger.Request(), once=True).success
+    time.sleep(PAUSE)
+    assert peer.call(SetBool, "simulator/pause", SetBool.Request(data=False)).success
+    further(states, 50, [simulator])
+    assert peer.mode(CONTROLLER) == "holding"
+    assert "stopping" not in process.output()
+    assert peer.call(Trigger, "simulator/reset", Trigger.Request(), once=True).success
+    further(states, 50, [simulator])
+    assert "fault" not in process.output()
+    assert states.latest().position[0] == pytest.approx(0.5, abs=0.05)
+    assert peer.mode(CONTROLLER) == "holding"
+    # and a controller must end though simulated time stands still
+    assert peer.call(SetBool, "simulator/pause", pause).success
+    process.signal(signal.SIGINT)
+    assert process.wait(PATIENCE) == 0
+    assert peer.efforts()[-1] == [0.0, 0.0]
+    simulator.stop()
+
+
 @pytest.mark.slow
-def test_in_lockstep_an_inactive_controller_holds_nothing_up_and_misses_no_state_once_it_is_active(
-    start, namespace, make_peer
-):
+def test_in_lockstep_an_inactive_controller_holds_nothing_up_and_misses_no_state_once_it_is_active(start, make_peer):
     simulator = start("simulator", robot_description="planar2", rate=250.0, **IN_STEP, diagnostics_period=0.5)
     process, peer = controller(start, startup_check__duration=0.0, autostart=False), make_peer(JOINTS)
     states = TopicRecorder(peer.node, JointState, "joint_states", depth=10_000)
+    both = [simulator, process]
     assert peer.transition(CONTROLLER, Transition.TRANSITION_CONFIGURE)
-    wait_until(lambda: states.drain() or len(states.samples) > 100, PATIENCE, "the simulation", [simulator, process])
+    further(states, 100, both)
     assert peer.transition(CONTROLLER, Transition.TRANSITION_ACTIVATE)
-    wait_until(lambda: peer.mode(CONTROLLER) == "holding", START, "the controller to hold", [simulator, process])
-    states.samples.clear()
-    wait_until(lambda: states.drain() or len(states.samples) > 100, PATIENCE, "the simulation", [simulator, process])
+    wait_until(lambda: peer.mode(CONTROLLER) == "holding", START, "the controller to hold", both)
+    further(states, 100, both)
     assert peer.transition(CONTROLLER, Transition.TRANSITION_DEACTIVATE)
-    states.samples.clear()
-    wait_until(lambda: states.drain() or len(states.samples) > 100, PATIENCE, "the simulation", [simulator, process])
+    further(states, 100, both)
     assert account(peer)["missed replies"] == "0"
     assert "lock-step" not in simulator.output()
     for node in (process, simulator):
         node.stop()
 
 
-def test_after_the_timeout_it_goes_on_without_waiting_until_the_next_command(start, namespace, make_peer):
+def test_after_the_timeout_it_goes_on_without_waiting_until_the_next_command(start, make_peer):
     simulator, peer = start(
         "simulator", robot_description="planar2", rate=250.0, lockstep=True, lockstep_timeout=0.2, command_timeout=0.0,
     ), make_peer(JOINTS)
@@ -165,10 +147,8 @@ def test_after_the_timeout_it_goes_on_without_waiting_until_the_next_command(sta
     wait_until(lambda: states.latest() is not None and commands.get_subscription_count(), START, "it", [simulator])
 
     def goes_on(why):
-        states.drain()
-        states.samples.clear()
-        wait_until(lambda: states.drain() or len(states.samples) > 10, PATIENCE, why, [simulator])
-        return len({stamp_of(states.decode(sample)) for sample in states.samples}) > 10
+        further(states, 10, [simulator])
+        assert len({stamp_of(states.decode(sample)) for sample in states.samples}) > 10, why
 
     def timed_out():
         if next(polls) % 100 == 0:  # a command may be lost before the simulator has seen who sends it
@@ -176,9 +156,9 @@ def test_after_the_timeout_it_goes_on_without_waiting_until_the_next_command(sta
         return "lockstep_timeout" in simulator.output()
 
     polls = itertools.count()
-    assert goes_on("states before the first command, for which nothing waits")
+    goes_on("states before the first command, for which nothing waits")
     wait_until(timed_out, PATIENCE, "the end of the wait for a command", [simulator])
-    assert goes_on("states after the wait")
+    goes_on("states after the wait")
     simulator.stop()
 
 

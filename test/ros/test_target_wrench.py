@@ -1,4 +1,4 @@
-"""~/target_wrench over real DDS: efforts of a node, limits, time-out, refusals; a tare that nobody else needs."""
+"""The Cartesian law in a node over real DDS, and ~/target_wrench: efforts, limits, time-out, refusals; a tare."""
 
 from __future__ import annotations
 
@@ -19,6 +19,14 @@ from .peer import AT_ONCE, START
 ROBOT = rne.load_urdf("puma560")
 NODE, LINK = "computed_torque_controller", "tool0"
 AT = np.array([0.2, 0.6, -0.9, 0.3, 0.7, 0.2])
+STIFFNESS = (500.0,) * 3 + (30.0,) * 3
+
+
+def expected(q: np.ndarray, **limits: float) -> np.ndarray:
+    """Efforts of the law for an arm at `q` that is to be at `AT`."""
+    still = np.zeros(6)
+    law = rne.CartesianImpedance(ROBOT, LINK, stiffness=STIFFNESS, **limits)
+    return law.law(q, still, rne.Reference(AT, still, still)).total
 
 
 class Sender:
@@ -30,9 +38,7 @@ class Sender:
         wait_until(self.wrenches.get_subscription_count, START, "the topic of wrenches", [process])
         peer.answer(AT)
         peer.stream(AT, 0.1)
-        still = np.zeros(6)
-        law = rne.CartesianImpedance(ROBOT, LINK)
-        self.plain = law.law(AT, still, rne.Reference(AT, still, still)).total
+        self.plain = expected(AT)
 
     def send(self, wrench: np.ndarray, frame: str = "") -> None:
         message = WrenchStamped()
@@ -64,11 +70,24 @@ class Sender:
 def sender(in_lockstep):
     process, peer = in_lockstep(
         NODE, list(ROBOT.joint_names), robot_description="puma560", law="cartesian_impedance",
-        prepared_laws=["computed_torque"], cartesian_impedance={"link": LINK, "force_limit": 30.0},
+        prepared_laws=["computed_torque"],
+        cartesian_impedance={"link": LINK, "stiffness": list(STIFFNESS), "force_limit": 30.0},
         target_wrench={"timeout": 0.5, "force_rate": 1000.0, "moment_rate": 100.0}, **AT_ONCE,
     )
     yield Sender(process, peer)
     process.signal(signal.SIGKILL)  # simulated time stands still: it would wait for the end of its stop
+
+
+def test_the_law_s_lists_are_parameters_its_link_stays_and_its_limits_are_live(sender):
+    peer, away = sender.peer, AT + np.array([0.02, 0.0, 0.01, 0.0, 0.0, 0.0])
+    peer.lead(AT, away, 0.002)
+    np.testing.assert_allclose(peer.stream(away, 1.0)[-1], expected(away, force_limit=30.0), atol=1e-6)
+    assert "stays tool0" in peer.set_parameters(NODE, cartesian_impedance__link="link3").reason
+    assert peer.set_parameters(NODE, cartesian_impedance__force_limit=5.0).successful
+    np.testing.assert_allclose(peer.stream(away, 1.0)[-1], expected(away, force_limit=5.0), atol=1e-6)
+    assert "force_limit" in peer.set_parameters(NODE, cartesian_impedance__force_limit=-5.0).reason
+    assert peer.set_parameters(NODE, cartesian_impedance__force_limit=30.0).successful
+    peer.lead(away, AT, 0.002)
 
 
 def test_a_wrench_is_applied_in_either_frame_within_limits_and_ends_with_its_messages(sender):
@@ -84,8 +103,7 @@ def test_a_wrench_is_applied_in_either_frame_within_limits_and_ends_with_its_mes
     assert sender.peer.mode(NODE) == "holding"
 
 
-def test_what_is_not_applied_is_refused_with_the_reason(sender):
-    sender.refused("refused: frame 'camera' of a target wrench is neither the root link", np.ones(6), "camera")
+def test_under_another_law_it_is_refused_with_what_to_do(sender):
     assert sender.peer.call(Trigger, f"{NODE}/computed_torque", Trigger.Request()).success
     sender.refused("applies no wrench; change to cartesian_impedance", np.ones(6))
 

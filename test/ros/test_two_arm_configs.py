@@ -17,12 +17,15 @@ import numpy as np
 import pytest
 import rclpy
 import yaml
+from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from support.hardware_files import LENIENT, POSTURES, UR, flat, numbered
 from support.wheel import wheel_urdf
 
+from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
 from .peer import START
@@ -63,14 +66,11 @@ def test_what_differs_between_namespaces_is_the_same_for_the_nodes_of_an_arm():
         assert both[f"/{arm}/{LAW}"] == both[f"/{arm}/gravity_compensation"] == both[f"/{arm}/{GATE}"]
 
 
-@pytest.mark.slow
-def test_the_files_for_namespaces_configure_each_arm_differently(namespace, tmp_path):
+def test_the_files_for_namespaces_configure_each_arm_differently(tmp_path):
     """The arm's own file holds for both, the later one for one of them; the names are those of the file."""
-    urdf = tmp_path / "arm.urdf"
     text = wheel_urdf("ur5_robot.urdf").read_text(encoding="utf-8")
     for old, new in zip(UR, numbered("joint{}", 6), strict=True):
         text = text.replace(f'"{old}"', f'"{new}"')
-    urdf.write_text(text, encoding="utf-8")
     differing = tmp_path / "namespaces.yaml"
     plain, column = "{ros__parameters: {gravity: [0.0, 0.0, -9.81]}}", "gravity: [0.0, -9.81, 0.0]"
     gripper = "payload: {link: tool0, mass: 1.2, com: [0.0, 0.0, 0.06]}"  # as the file's comment has it
@@ -80,41 +80,25 @@ def test_the_files_for_namespaces_configure_each_arm_differently(namespace, tmp_
     differing.write_text(content.replace(
         f"/right/{GATE}: {plain}", f"/right/{GATE}: {{ros__parameters: {{{column}, {gripper}}}}}"
     ))  # fmt: skip
-
-    def gate(arm: str) -> NodeProcess:
-        return NodeProcess(GATE, [
-            "--ros-args", "--params-file", str(BASE), "--params-file", str(differing), "-r", f"__ns:=/{arm}",
-            "-p", f"robot_description:={urdf}",
-        ])  # fmt: skip
-
-    with gate("left") as left, gate("right") as right:
-        node = rclpy.create_node("asker", namespace=namespace)
-        try:
-            for arm, process, mass, gravity in (
-                ("left", left, 0.0, [0.0, 0.0, -9.81]),
-                ("right", right, 1.2, [0.0, -9.81, 0.0]),
-            ):
-                wait_until(lambda p=process: "waiting: activated" in p.output(), START, f"the {arm} gate", [process])
-                assert parameters(node, f"/{arm}/{GATE}", "payload.mass", "gravity", "limits.joint1.effort") == [
-                    mass, gravity, 60.0,
-                ]
-        finally:
-            node.destroy_node()
+    for arm, mass, gravity in (("left", 0.0, (0.0, 0.0, -9.81)), ("right", 1.2, (0.0, -9.81, 0.0))):
+        gate = EffortGateNode([*given(arm, BASE, differing), Parameter("robot_description", value=text)])
+        assert gate.trigger_configure().name == "SUCCESS"
+        found = [gate.parameters[name] for name in ("payload.mass", "gravity", "limits.joint1.effort")]
+        assert found == [mass, gravity, 60.0]
+        gate.destroy_node()
 
 
-def parameters(node, name: str, *names: str) -> list[object]:
-    from rcl_interfaces.srv import GetParameters
-    from rclpy.parameter import parameter_value_to_python
-
-    client = node.create_client(GetParameters, f"{name}/get_parameters")
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    wait_until(client.service_is_ready, START, name)
-    future = client.call_async(GetParameters.Request(names=list(names)))
-    executor.spin_until_future_complete(future, START)
-    executor.remove_node(node)
-    values = [parameter_value_to_python(value) for value in future.result().values]
-    return [list(value) if hasattr(value, "typecode") else value for value in values]
+def given(arm: str, *files: Path) -> list[Parameter]:
+    """What rcl gives the gate of an arm from these files."""
+    context, words = Context(), [word for file in files for word in ("--params-file", str(file))]
+    rclpy.init(args=["x", "--ros-args", *words, "-r", f"__ns:=/{arm}"], context=context)
+    try:
+        node = rclpy.create_node(GATE, context=context)
+        found = list(node._parameter_overrides.values())
+        node.destroy_node()
+    finally:
+        rclpy.shutdown(context=context)
+    return found
 
 
 def two_arms(folder: Path) -> Path:

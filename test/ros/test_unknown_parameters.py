@@ -109,7 +109,7 @@ def test_joints_that_are_left_out_are_named_in_a_warning(table_of):
 SECTIONS = [
     (str(file.relative_to(CONFIG)), key.removeprefix("/**/").lstrip("/"), values["ros__parameters"])
     for file in sorted(CONFIG.rglob("*.yaml")) for key, values in yaml.safe_load(file.read_text("utf-8")).items()
-    if key.rpartition("/")[2] in (CTC, "gravity_compensation", "effort_gate", "simulator")
+    if key.rpartition("/")[2] in (CTC, "gravity_compensation", "effort_gate", "simulator", "move")
 ]
 
 

@@ -26,11 +26,16 @@ pytest.importorskip("viser", reason="the viewer's library is not installed: pip 
 from support.viser_client import ViserClient
 
 
-def test_the_page_waits_for_states_and_then_follows_them(start, make_peer):
-    robot = rne.load_urdf("puma560")
-    viewer = start("viewer", robot_description="puma560", port=18080, niceness=0)
+@pytest.fixture(scope="module")
+def viewer(start):
+    """The node, and the address of its page."""
+    viewer = start("viewer", robot_description="puma560", port=18080, niceness=0, target_pose=True, simulator="")
     wait_until(lambda: "ready: robot" in viewer.output(), START, "the viewer", [viewer])
-    url = re.search(r"http://\S+", viewer.output())[0]
+    return viewer, re.search(r"http://\S+", viewer.output())[0]
+
+
+def test_the_page_waits_for_states_and_then_follows_them(viewer, make_peer):
+    (viewer, url), robot = viewer, rne.load_urdf("puma560")
     peer = make_peer(robot.joint_names)
     terms = peer.node.create_publisher(JointState, "computed_torque_controller/torque/gravity", OFFERED)
     reference = peer.node.create_publisher(JointState, "computed_torque_controller/reference", OFFERED)
@@ -59,10 +64,9 @@ def test_the_page_waits_for_states_and_then_follows_them(start, make_peer):
         wait_until(lambda: sent() and "■" in page.text() and "gravity" in page.text(), START, "torques", [viewer])
 
 
-def test_a_dragged_target_is_published_only_after_the_box_is_ticked(start, make_peer, namespace):
-    robot, q = rne.load_urdf("puma560"), np.array([0.2, 0.4, -0.4, 0.1, 0.8, 0.0])
-    viewer = start("viewer", robot_description="puma560", port=18100, niceness=0, target_pose=True, simulator="")
-    wait_until(lambda: "ready: robot" in viewer.output(), START, "the viewer", [viewer])
+def test_a_dragged_target_is_published_only_after_the_box_is_ticked(viewer, make_peer, namespace):
+    (viewer, url), robot = viewer, rne.load_urdf("puma560")
+    q = np.array([0.2, 0.4, -0.4, 0.1, 0.8, 0.0])
     peer, X = make_peer(robot.joint_names), rne.forward_kinematics(robot, q)["tool0"]
     controller = rclpy.create_node("computed_torque_controller", namespace=namespace)  # what the viewer sees of it
     controller.declare_parameter("target_pose.link", "")
@@ -73,7 +77,7 @@ def test_a_dragged_target_is_published_only_after_the_box_is_ticked(start, make_
     peer.executor.add_node(controller)
     w, label = rotation_quaternions(X[None, :3, :3])[0][[3, 0, 1, 2]], "drag the target: moves the arm"
     goal = X[:3, 3] + np.array([0.0, 0.05, 0.05])
-    with ViserClient(re.search(r"http://\S+", viewer.output())[0]) as page:
+    with ViserClient(url) as page:
 
         def soon(condition: Callable[[], object], what: str, again: Callable[[], None] = lambda: None) -> None:
             """Wait, with states; do it `again` every second, since nodes discover each other in their own time."""

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from lifecycle_msgs.msg import Transition
 from std_srvs.srv import SetBool, Trigger
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
-from .peer import PATIENCE, START, STEP, SteppedPeer
+from .peer import PATIENCE, START, STEP, SteppedPeer, through
 
 if not COMPILED:
     pytest.skip("llvmlite is not installed", allow_module_level=True)
@@ -53,9 +53,7 @@ def test_an_active_controller_compiles_nothing(module, namespace):
                 break
         if module == "computed_torque_controller":
             wait_until(trajectories.get_subscription_count, PATIENCE, "the controller's topic", [process])
-            point = JointTrajectoryPoint(positions=[0.35, -0.45])
-            point.time_from_start.nanosec = 300_000_000
-            trajectories.publish(JointTrajectory(joint_names=JOINTS, points=[point]))
+            trajectories.publish(through(JOINTS, (0.3, [0.35, -0.45])))
             wait_until(lambda: stream(peer, STEP) or peer.mode(module) == "tracking", PATIENCE, "the motion", [process])
             stream(peer, 0.6, 0.05)
             peer.call(SetBool, f"{module}/hand_guide", SetBool.Request(data=True))

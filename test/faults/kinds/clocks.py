@@ -27,12 +27,19 @@ DEAD_RECKONING = 0.15
 LOSSY_RATE = 0.33 * RATE
 
 
+def _gap(rig: Rig, until: str = "") -> None:
+    """No joint states for 50 ms, or until 50 ms after this state."""
+    rig.driver.falsify = silence
+    if until:
+        rig.reach(until)
+    rig.run(0.05)
+    rig.driver.falsify = honest
+
+
 @fault("shorter than state_timeout: no reaction")
 def gap_of_50_ms(rig: Rig) -> None:
     """No joint states for 50 ms."""
-    rig.driver.falsify = silence
-    rig.run(0.05)
-    rig.driver.falsify = honest
+    _gap(rig)
     rig.run(0.3)
     rig.undisturbed()
 
@@ -41,19 +48,14 @@ def gap_of_50_ms(rig: Rig) -> None:
 def gap_in_motion(rig: Rig) -> None:
     """No joint states for 50 ms in motion."""
     goal = rig.move()
-    rig.driver.falsify = silence
-    rig.run(0.05)
-    rig.driver.falsify = honest
+    _gap(rig)
     rig.arrive(goal)
 
 
 @fault("stopped by dead reckoning; held again without a jump", stop__hold_time=1.0)
 def states_come_back(rig: Rig) -> None:
     """No joint states until the arm is being stopped; then they return."""
-    rig.driver.falsify = silence
-    rig.reach("stopping")
-    rig.run(0.05)
-    rig.driver.falsify = honest
+    _gap(rig, "stopping")
     rig.reach("holding")
     rig.run(0.3)
     rig.held(DEAD_RECKONING)
@@ -63,10 +65,7 @@ def states_come_back(rig: Rig) -> None:
 def states_come_back_in_motion(rig: Rig) -> None:
     """The same in motion."""
     goal = rig.move()
-    rig.driver.falsify = silence
-    rig.reach("stopping")
-    rig.run(0.05)
-    rig.driver.falsify = honest
+    _gap(rig, "stopping")
     rig.reach("holding")
     rig.run(SETTLE)
     rig.stays(0.3)

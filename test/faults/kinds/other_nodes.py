@@ -19,7 +19,7 @@ def second_controller(rig: Rig) -> None:
     other = rig.node.create_publisher(Float64MultiArray, EFFORT_TOPIC, OFFERED)
     try:
         rig.run(0.2)
-        rig.wait(lambda: rig.controller.warns and EFFORT_TOPIC in rig.controller.message, "a warning of it", 8.0)
+        rig.wait(lambda: _warns(rig, "2 nodes publish efforts on"), "a warning of it", 8.0)
         rig.undisturbed()
     finally:
         rig.node.destroy_publisher(other)
@@ -31,7 +31,12 @@ def listener_gone(rig: Rig) -> None:
     """The driver unsubscribes from efforts; its brakes hold the arm until it subscribes again."""
     rig.driver.stop_listening()
     rig.run(0.5)
-    rig.wait(lambda: rig.controller.warns and EFFORT_TOPIC in rig.controller.message, "a warning of it", 8.0)
+    rig.wait(lambda: _warns(rig, "no node subscribes to the efforts on"), "a warning of it", 8.0)
     rig.driver.start_listening()
     rig.run(0.5)
     rig.stays(0.3, HELD)
+
+
+def _warns(rig: Rig, text: str) -> bool:
+    """Whether the diagnostics warn with this text and the topic."""
+    return rig.controller.warns and text in rig.controller.message and EFFORT_TOPIC in rig.controller.message

@@ -18,8 +18,7 @@ DRIFT = 0.2
 def stop_in_motion(rig: Rig) -> None:
     """~/stop in motion."""
     rig.move()
-    answer = rig.trigger("stop")
-    rig.check(answer.success, f"refused: {answer.message}")
+    rig.accepted(rig.trigger("stop"))
     rig.await_release("released")
     rig.recover()
 
@@ -60,8 +59,7 @@ def stop_and_hold(rig: Rig) -> None:
 def cancel_in_motion(rig: Rig) -> None:
     """~/cancel in motion."""
     goal = rig.move()
-    answer = rig.trigger("cancel")
-    rig.check(answer.success, f"refused: {answer.message}")
+    rig.accepted(rig.trigger("cancel"))
     rig.reach("holding")
     rig.run(0.3)
     rig.stays(0.2)
@@ -87,8 +85,7 @@ def hand_guide_in_motion(rig: Rig) -> None:
 @fault("refused; the arm goes on floating")
 def trajectory_while_floating(rig: Rig) -> None:
     """A trajectory while a hand guides the arm."""
-    answer = rig.hand_guide(True)
-    rig.check(answer.success, f"refused: {answer.message}")
+    rig.accepted(rig.hand_guide(True))
     rig.reach("floating")
     rig.mark()
     rig.send(rig.trajectory())

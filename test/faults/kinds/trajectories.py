@@ -29,13 +29,11 @@ def hostile(name: str, injected: str, spoil: Callable[[Rig, JointTrajectory], No
     def inject(rig: Rig) -> None:
         message = rig.trajectory()
         spoil(rig, message)
-        rig.activate()
-        rig.mark()
         rig.send(message)
         rig.run(0.3)
         rig.undisturbed()
 
-    FAULTS.add(name, injected, REFUSED, inject, before="inactive")
+    FAULTS.add(name, injected, REFUSED, inject)
 
 
 def _spoil(change: Callable[[JointTrajectory], None]) -> Callable[[Rig, JointTrajectory], None]:
