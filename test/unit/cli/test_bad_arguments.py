@@ -158,6 +158,7 @@ REFUSED = {
         ("--seed 3", "--seed needs --samples"),
         ("--modes 2", "--modes needs --shaper"),
         ("--payload tip=nan", "--payload is 'tip=nan'"),
+        ("--payload 3", "write LINK=KG"),
         ("--start joint1=1e400 --free", "--start is 'joint1=1e400'"),
         ("--base-unknown", "need --base-motion"),
         ("--base-motion none.csv", "none.csv: the base motion cannot be read"),
