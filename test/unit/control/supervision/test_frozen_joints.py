@@ -77,7 +77,7 @@ def test_a_slow_joint_whose_reading_freezes_is_not_thrown(name, how):
     assert fastest < PEAK
 
 
-@pytest.mark.parametrize(("name", "speed"), zip(KINDS, [0.1, 0.4, 0.4], strict=True))
+@pytest.mark.parametrize(("name", "speed"), [*zip(KINDS, [0.1, 0.4, 0.4], strict=True)])
 def test_no_joint_is_thrown_where_all_readings_freeze(name, speed):
     """Only the stamps go on: all joints are braked by dead reckoning."""
     rig, first = slow_arm(name, 500), {}
