@@ -47,7 +47,7 @@ def test_each_joint_is_cut_alone_and_what_is_within_all_limits_passes_unchanged(
     np.testing.assert_array_equal(done.command, command)
     np.testing.assert_array_equal(done.flags, flags)
     np.testing.assert_array_equal(done.saturated, np.array(flags) > 0)
-    assert done.any is any(flags)
+    assert done.any == any(flags)
 
 
 def test_scaling_keeps_the_direction_of_the_motion_and_the_whole_support():
