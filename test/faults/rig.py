@@ -39,7 +39,8 @@ FEED = 20.0
 #: two cores that 29 processes shared. The arm's time stands still meanwhile.
 LARGE = 600.0
 #: Time after which a trajectory is sent again, s: where its parts are lost again and again, Fast DDS 2.14 stops sending
-#: them, and says nothing. The next message of the same sender arrives.
+#: them, and says nothing. The next message of the same sender arrives most times: once three of them did not, though
+#: the computer was idle by then and messages of other sizes and senders arrived.
 AGAIN = 100.0
 
 
