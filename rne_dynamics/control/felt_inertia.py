@@ -16,6 +16,7 @@ kernels run as plain Python there are fewer postures, and the margins chosen her
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import product
@@ -111,6 +112,8 @@ _CORNER_JOINTS = 7 if COMPILED else 4
 _STEPS, _STARTS, _STEP_POSTURES = (0.1, 0.05, 0.02, 0.01, 0.004), 5, 12 if COMPILED else 1
 #: Postures that are kept: any, and of least inertia for each joint.
 _KEPT, _KEPT_LEAST = 500, 40
+#: Joints up to which there are so many for each; beyond, fewer for each, so that 50 joints take seconds.
+_FEW_JOINTS = 7
 #: Range of joints without position limits, rad or m, on both sides of zero.
 _ENDLESS = np.pi
 
@@ -153,15 +156,16 @@ def _remembered(key: _Key) -> PostureInertia:
         return _closed(mechanism, dice)
     robot = key.robot.open_tree
     lower, upper = _ranges(robot)
+    part = _FEW_JOINTS / max(robot.n, _FEW_JOINTS)
     postures = np.vstack((_corners(lower, upper, dice), dice.uniform(lower, upper, (_RANDOM, robot.n))))
     inverse = _inverses(robot, postures)
     for step in _STEPS:
         best = postures[_least(inverse, _STARTS)]
-        moved = step * dice.normal((_STEP_POSTURES, *best.shape)) * (upper - lower)
+        moved = step * dice.normal((math.ceil(part * _STEP_POSTURES), *best.shape)) * (upper - lower)
         near = np.clip((best + moved).reshape(-1, robot.n), lower, upper)
         postures, inverse = np.vstack((postures, near)), np.concatenate((inverse, _inverses(robot, near)))
     kept = np.zeros(len(postures), dtype=np.bool_)  # not `np.union1d`, which imports masked arrays for 20 ms
-    kept[:_KEPT] = kept[_least(inverse, _KEPT_LEAST)] = True
+    kept[:_KEPT] = kept[_least(inverse, math.ceil(part * _KEPT_LEAST))] = True
     return PostureInertia(postures[kept], inverse[kept])
 
 
