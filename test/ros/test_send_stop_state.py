@@ -62,7 +62,9 @@ def domain() -> Iterator[None]:
 def arm(folder: Path, namespace: str, controller: str = "computed_torque_controller") -> Iterator[list[NodeProcess]]:
     with contextlib.ExitStack() as stack:
         processes = []
-        for module, parameters in (("simulator", SIMULATOR), (controller, CONTROLLER)):
+        floats = controller == "gravity_compensation"
+        own = {name: value for name, value in CONTROLLER.items() if not (floats and name == "gains")}
+        for module, parameters in (("simulator", SIMULATOR), (controller, own)):
             file = folder / f"{namespace.strip('/')}_{module}.yaml"
             file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
             ros = ["--ros-args", "--params-file", str(file), "-r", f"__ns:={namespace}"]
@@ -318,6 +320,16 @@ def test_send_interrupted_at_any_instant_is_130_and_a_line(interrupted, file, na
     assert error.endswith("interrupted\n")
     assert error.count("\n") == 1
     assert ("moving for" in out) is (number >= SENT)
+
+
+@pytest.mark.slow
+def test_an_arm_that_floats_is_sent_nowhere(tmp_path):
+    with arm(tmp_path, "/floating", "gravity_compensation"):
+        refused = rne("send", "joint1=0.1", "--node", "/floating/gravity_compensation")
+    assert refused.returncode == 1
+    assert refused.stderr == (
+        "rne send: /floating/gravity_compensation follows no trajectories; use computed_torque_controller\n"
+    )
 
 
 @pytest.mark.slow

@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
 def _moved(args: argparse.Namespace, kept: dict[RunningNode, dict[str, float]]) -> int:
     """Send a motion; `kept`: parameters that the controller is to have again afterwards."""
     from rne_dynamics.ros.sessions.in_process import send
-    from rne_dynamics.ros.sessions.running_nodes import RunningNodes, bound_path, read_model
+    from rne_dynamics.ros.sessions.running_nodes import RunningNodes, bound_path, follows_trajectories, read_model
 
     options = _options(args)
     path = None if args.trajectory is None else read_trajectory(args.trajectory)
@@ -87,7 +87,7 @@ def _moved(args: argparse.Namespace, kept: dict[RunningNode, dict[str, float]]) 
             _recover(nodes, controller)
             if not (args.goal or args.home or args.trajectory):
                 return _held(nodes, controller, args.timeout)
-        if not controller.tracks:
+        if not follows_trajectories(nodes, controller):
             raise ControlError(f"{controller.name} follows no trajectories; use computed_torque_controller")
         if controller.mode in ENDED:
             raise ControlError(f"{controller.name} has released the arm ({controller.mode}); give --recover to hold it")

@@ -31,6 +31,8 @@ from rne_dynamics.ros.parameters.table import payload, smaller_limit
 
 #: Longest search, s.
 DISCOVERY = 8.0
+#: Longest wait for the topics of a node that is known, which a busy computer discovers late, s.
+INTERFACES = 20.0
 #: Time without a change of the graph after which no further node is expected, s: DDS announces a process every 3 s, and
 #: the four processes of two arms were seen to be discovered over 3.4 s.
 QUIET = 3.2
@@ -38,7 +40,6 @@ QUIET = 3.2
 ATTEMPTS, ANSWER = 4, 1.0
 TRIGGER, JOINT_STATE = "std_srvs/srv/Trigger", "sensor_msgs/msg/JointState"
 EFFORTS = ("std_msgs/msg/Float64MultiArray", "control_msgs/msg/JointCommand")
-TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
 
 
 class RunningNode:
@@ -58,8 +59,6 @@ class RunningNode:
         #: Its age when messages were last received, s; None before the first one. A later pause of this process does
         #: not count.
         self.age: float | None = None
-        #: Whether it follows trajectories.
-        self.tracks = False
 
     @property
     def namespace(self) -> str:
@@ -209,11 +208,11 @@ class RunningNodes:
         """Send a request to a Trigger service of a node; does not wait."""
         return self.ask(Trigger, f"{node.name}/{service}", Trigger.Request())
 
-    def await_interfaces(self, node: RunningNode, seconds: float = DISCOVERY) -> None:
-        """Wait until state, joint states and trajectories of a controller are discovered, as far as it has them."""
+    def await_interfaces(self, node: RunningNode, seconds: float = INTERFACES) -> None:
+        """Wait until state and joint states of a controller are discovered."""
         def known() -> bool:
             self.look()
-            return bool(node.mode and node.topic and node.tracks)
+            return bool(node.mode and node.topic)
 
         self.spin(seconds, known)
 
@@ -237,12 +236,10 @@ class RunningNodes:
 
     def _follow(self, node: RunningNode) -> None:
         """Listen to the joint states that a node receives, once they are known."""
-        if node.kind == "simulator" or (node.topic and node.tracks):
+        if node.kind == "simulator":
             return
         namespace, _, own = node.name.rpartition("/")
-        taken = self._subscriptions(own, namespace)
-        node.tracks = TRAJECTORY in taken.get(f"{node.name}/joint_trajectory", ())
-        if any(set(kinds) & set(EFFORTS) for kinds in taken.values()):
+        if any(set(kinds) & set(EFFORTS) for kinds in self._subscriptions(own, namespace).values()):
             node.kind = "gate"  # controllers publish efforts, gates receive them too
         if node.topic:
             return
@@ -358,10 +355,23 @@ def set_parameters(nodes: RunningNodes, controller: RunningNode, values: Mapping
         raise ControlError(f"{controller.name} does not take {name} = {value:g}: {why}")
 
 
+def follows_trajectories(nodes: RunningNodes, controller: RunningNode) -> bool:
+    """Whether a controller has a law for references; asked, since a topic may not be discovered yet."""
+    return bool(_values(nodes, controller, "law"))
+
+
 def read_parameters(nodes: RunningNodes, controller: RunningNode, *names: str) -> list[Any]:
     """Values of parameters, in their order."""
+    values = _values(nodes, controller, *names)
+    if len(values) != len(names):
+        raise ControlError(f"{controller.name} has not all of the parameters {', '.join(names)}")
+    return values
+
+
+def _values(nodes: RunningNodes, controller: RunningNode, *names: str) -> list[Any]:
+    """Values of parameters, in their order; none where one is not declared."""
     request = GetParameters.Request(names=list(names))
     response = nodes.call(GetParameters, f"{controller.name}/get_parameters", request)
-    if response is None or len(response.values) != len(names):
+    if response is None:
         raise ControlError(f"{controller.name} does not answer for its parameters ({names[0]}, …)")
     return [parameter_value_to_python(value) for value in response.values]
