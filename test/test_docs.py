@@ -86,11 +86,14 @@ def commands() -> list[tuple[str, str]]:
 
 #: Beginnings of commands that take seconds: of the README in every run, of the other pages with the slow tests.
 SLOW = ("python ", "rne simulate", "rne compare", "rne verify", "rne warmup", "rne excite", "make bench")
+#: Of those that tell how soon something happens, or take most of a minute.
+SOAK = ("python benchmarks/", "rne compare puma560 --plot")
 
 
 def marked(page: str, command: str) -> object:
     """One case, slow or not."""
-    marks = [pytest.mark.slow] if page != "README.md" and command.startswith(SLOW) else []
+    slow = pytest.mark.soak if command.startswith(SOAK) else pytest.mark.slow
+    marks = [slow] if page != "README.md" and command.startswith(SLOW) else []
     return pytest.param(page, command, id=f"{page}: {command}", marks=marks)
 
 

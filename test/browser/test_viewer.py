@@ -23,12 +23,10 @@ from rne_dynamics.viewer.page import Page
 from rne_dynamics.viewer.pages import ReplayPage, SimulationPage, read_replay
 from rne_dynamics.viewer.simulated_arm import CARTESIAN, SimulatedArm
 
-pytestmark = pytest.mark.slow
-
 SHIPPED = (*shipped_robots(), *shipped_models())
-#: Drawn in every run, one of each kind, the last with meshes. The others are placed in every run, drawn in the soak.
-DRAWN = ("cylindrical", "panda", "delta", "slider_crank", "flexible_arm6", "flexible_beam", "panda.urdf")
-REST = (*(name for name in SHIPPED if name not in DRAWN), "ur10_robot.urdf", "baxter.urdf")
+#: Drawn with the slow tests. The others, one with meshes among them, are placed then, and drawn in the soak.
+DRAWN = ("panda", "slider_crank", "flexible_beam")
+REST = (*(name for name in SHIPPED if name not in DRAWN), "panda.urdf", "ur10_robot.urdf", "baxter.urdf")
 #: Where the robot is drawn: left of the panel, below the notice about software rendering.
 LEFT = (slice(150, None), slice(0, 440))
 
@@ -90,6 +88,7 @@ def steady(browser: Browser) -> np.ndarray:
     return now
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_links_of_every_robot_are_placed(name: str) -> None:
     page, session = simulated(name)
@@ -108,7 +107,9 @@ def test_the_links_of_every_robot_are_placed(name: str) -> None:
         page.close()
 
 
-@pytest.mark.parametrize("name", [*DRAWN, *(pytest.param(name, marks=pytest.mark.soak) for name in REST)])
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=pytest.mark.slow if name in DRAWN else pytest.mark.soak) for name in (*DRAWN, *REST)
+])
 def test_a_robot_is_drawn_and_moves(name: str, browser: Browser, show: Shown) -> None:
     page, session = simulated(name)
     session.arm.paused = True
@@ -128,6 +129,7 @@ def test_a_robot_is_drawn_and_moves(name: str, browser: Browser, show: Shown) ->
     assert browser.errors == []
 
 
+@pytest.mark.slow
 def test_buttons_sliders_and_checkboxes_act(browser: Browser, show: Shown) -> None:
     page, session = simulated("puma560")
     arm = session.arm
@@ -155,6 +157,7 @@ def test_buttons_sliders_and_checkboxes_act(browser: Browser, show: Shown) -> No
     assert browser.errors == []
 
 
+@pytest.mark.slow
 def test_the_hand_drags_the_arm(browser: Browser, show: Shown) -> None:
     page, session = simulated("puma560")
     arm = session.arm
@@ -169,6 +172,7 @@ def test_the_hand_drags_the_arm(browser: Browser, show: Shown) -> None:
     assert browser.errors == []
 
 
+@pytest.mark.soak
 def test_the_target_is_dragged_under_the_cartesian_law(browser: Browser, show: Shown) -> None:
     page, session = simulated("puma560")
     arm = session.arm
@@ -205,6 +209,7 @@ def pixel(camera: object, point: np.ndarray, width: float, height: float) -> tup
     return 0.5 * width + focal * right / ahead, 0.5 * height + focal * down / ahead
 
 
+@pytest.mark.slow
 def test_a_recording_is_replayed(browser: Browser, show: Shown, tmp_path) -> None:
     robot = rne.load_urdf("scara")
     log = free_motion(ArmPlant(robot), np.array([0.1, 0.1, 0.0, 0.1])[: robot.n], seconds=3.0, record_dt=0.01,

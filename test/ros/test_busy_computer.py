@@ -12,7 +12,7 @@ from support.busy import busy
 from support.demo import demo
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_demo_misses_no_reply_and_tracks(tmp_path):
     with busy(2):
         done = demo("--seconds", "3", "--json", "--out", str(tmp_path / "plot.png"))

@@ -27,8 +27,8 @@ from rne_dynamics.ros.sessions.recorder import STREAMS, SessionRecorder
 from .peer import PATIENCE, end_together
 
 
-@pytest.mark.parametrize("robot", ["scara", *(
-    pytest.param(name, marks=pytest.mark.slow) for name in ("panda.urdf", "pantograph", "puma560", "ur5_robot.urdf")
+@pytest.mark.parametrize("robot", ["scara", pytest.param("pantograph", marks=pytest.mark.slow), *(
+    pytest.param(name, marks=pytest.mark.soak) for name in ("panda.urdf", "puma560", "ur5_robot.urdf")
 )])
 def test_the_arm_tracks(robot, tmp_path):
     robot = str(wheel_urdf(robot)) if robot.endswith(".urdf") else robot
@@ -74,8 +74,10 @@ WORDS = {  # of each cause that a controller reports: parameters of `arm` at 200
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("cause", WORDS)
+@pytest.mark.parametrize("cause", [
+    pytest.param(cause, marks=pytest.mark.slow if cause in {"refused", "stopped", None} else pytest.mark.soak)
+    for cause in WORDS
+])
 def test_the_verdict_has_the_cause_that_the_controller_reports(cause, tmp_path):
     """Every cause is produced on purpose; without the parameter that causes it the arm tracks."""
     arm = tmp_path / "arm.urdf"

@@ -24,7 +24,6 @@ from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE, START, fresh
 
-#: Kernels of their own are compiled for a minute.
 pytestmark = pytest.mark.slow
 
 ARM = rne.load_model("flexible_arm")
@@ -107,6 +106,7 @@ def test_links_that_bend_too_far_are_reported(rig):
     rig.simulator.stop()
 
 
+@pytest.mark.soak
 def test_the_controller_tracks_and_a_shaper_leaves_the_tip_quiet():
     rate = 500.0
     there = START_AT + np.array([0.2, -0.1])

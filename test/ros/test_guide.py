@@ -71,8 +71,10 @@ def test_a_joint_that_friction_holds_is_named_with_the_force_it_takes(tmp_path):
     assert set(moved(report).values()) == {0.0}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("robot", ["panda.urdf", "cylindrical", "pantograph"])
+@pytest.mark.parametrize("robot", [
+    pytest.param("pantograph", marks=pytest.mark.slow),
+    *(pytest.param(name, marks=pytest.mark.soak) for name in ("panda.urdf", "cylindrical")),
+])
 def test_every_kind_of_arm_is_guided(robot, tmp_path):
     robot = str(wheel_urdf(robot)) if robot.endswith(".urdf") else robot
     done = guide(tmp_path, robot, "--rate", "250", "--payload", f"{tool(robot)}=0.5")
@@ -164,8 +166,7 @@ def test_hardware_is_simulated_where_the_simulator_can_do_it(tmp_path, capsys):
     assert all(name in left for name in ("effort_scale", "drives", "hardware_compensates: coriolis"))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("simulated", "law", "arguments", "cause", "said"), [
+REASONS = (
     ({}, {}, ("puma560", "--push", "tool0=5000,0,0@0.1..0.6"), "stopped", "joint"),
     ({}, {}, ("puma560", "--push", "tool0=900,0,0@0.1..0.6"), "effort_limit", "needs its effort limit"),
     ({"payload": {"link": "tool0", "mass": 4.0}}, {"startup_check": {"duration": 1.0}}, ("puma560",), "refused",
@@ -175,6 +176,12 @@ def test_hardware_is_simulated_where_the_simulator_can_do_it(tmp_path, capsys):
     ({}, {}, ("arm.urdf", "--start", "pitch=2", "--push", "tip=0,0,-3@0.1..0.3"), "position_limit",
      "at its position limit"),
     ({}, {}, ("puma560", "--push", "base_link=0,0,30@0.1..0.2"), "no_load", "push another link"),
+)
+
+
+@pytest.mark.parametrize(("simulated", "law", "arguments", "cause", "said"), [
+    pytest.param(*case, marks=pytest.mark.slow if k < 3 else pytest.mark.soak, id=case[3])
+    for k, case in enumerate(REASONS)
 ])
 def test_each_reason_is_the_true_one(tmp_path, simulated, law, arguments, cause, said):
     file = config(tmp_path, simulator={"rate": 250.0, **simulated}, gravity_compensation={"torque_divisor": 10, **law})

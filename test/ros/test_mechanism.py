@@ -20,7 +20,6 @@ from rne_dynamics.ros.sessions.processes import wait_until
 from .peer import AT_ONCE, FOLLOWING, PATIENCE, START
 from .simulated_mechanism import CONTROLLER, SimulatedMechanism
 
-#: Kernels of their own are compiled for a minute.
 pytestmark = pytest.mark.slow
 
 ARM = rne.load_model("pantograph")
@@ -101,6 +100,7 @@ def tracking(rig, gravity):
     return process
 
 
+@pytest.mark.soak
 def test_the_papers_quintic_is_tracked_at_1_khz(rig, tracking):
     begin = stamp_of(rig.now()) + 1_000_000_000
     rig.states.samples.clear()

@@ -138,7 +138,7 @@ def test_the_fastest_move_arrives(left, capsys):
     assert 0.02 < seconds < 0.5 * quintic_duration([0.0, 0.0], [0.9, -0.9], VELOCITY, scale=0.3)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_fastest_along_a_trajectory_without_toppra_and_of_a_controller_with_low_gains(left, tmp_path, capsys):
     pytest.importorskip("toppra")
     file = tmp_path / "way.yaml"
@@ -182,7 +182,7 @@ def set_gains(p: float, d: float) -> None:
         assert nodes.call(SetParametersAtomically, f"{LEFT}/set_parameters_atomically", request).result.successful
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_node_that_does_not_run_is_no_success(left, capsys):
     assert main(["stop", "--node", "/nobody/controller"]) == 1
     assert "NOTHING WAS STOPPED: /nobody/controller does not answer. USE THE EMERGENCY STOP" in capsys.readouterr().err
@@ -190,7 +190,7 @@ def test_a_node_that_does_not_run_is_no_success(left, capsys):
     assert f"running controllers: {LEFT}" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_trajectory_file_is_followed_within_a_path_tolerance(left, tmp_path, capsys):
     file = tmp_path / "excite.yaml"
     assert main(["excite", "planar2", "--seconds", "2", "--scale", "0.2", "--budget", "0.1", "--out", str(file)]) == 0

@@ -41,7 +41,7 @@ def test_reachable_poses_are_reached(name):
     assert reach(arm, deepest(arm), 200) >= 0.99
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_reachable_poses_of_every_robot_of_the_wheel_are_reached():
     for path in wheel_urdfs():
         arm = rne.load_urdf(path) if path.name != "ur3.urdf" else None

@@ -157,7 +157,8 @@ def test_wrong_friction_ends_the_first_motion_before_the_arm_wanders():
     assert np.abs(rig.simulator.state.qd).max() < 1e-3
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["panda", "ur10_robot.urdf"])
+@pytest.mark.parametrize("name", [
+    pytest.param("panda", marks=pytest.mark.slow), pytest.param("ur10_robot.urdf", marks=pytest.mark.soak)
+])
 def test_the_condition_number_after_ten_seconds(name):
     assert excite(with_own_code(name), budget=10.0).condition < 7.5

@@ -65,7 +65,7 @@ def test_intervals_contain_the_truth():
 
 
 @pytest.mark.parametrize(("name", "spread", "arms"), [
-    pytest.param("puma560", 0.3, 60, marks=pytest.mark.slow),
+    pytest.param("puma560", 0.3, 30, marks=pytest.mark.slow),
     *(pytest.param(*case, 200, marks=pytest.mark.soak)
       for case in [("puma560", 0.0), ("puma560", 0.3), ("puma560", 0.5), ("panda", 0.3)]),
 ])  # fmt: skip

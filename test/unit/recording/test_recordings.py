@@ -319,7 +319,7 @@ def test_tables_that_would_be_too_large_to_read_are_not_begun(arguments, ending,
     assert not path.exists()
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_largest_table_that_is_written_is_read(capsys, tmp_path):
     path, rows = tmp_path / "run.npz", MOST_NUMBERS // COLUMNS
     run = ["simulate", "planar2", "--to", "joint1=1", "--out", str(path), "--seconds"]

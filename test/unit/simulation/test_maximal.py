@@ -58,7 +58,7 @@ def test_a_mimic_joint_keeps_its_gear_past_a_half_turn():
     assert log.position_error.max() < 1e-12
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_drift_grows_alone_is_bounded_by_baumgarte_and_ends_with_projection():
     model = robot("planar2")
     start = body_states(model, [0.5, 1.0], [0.0, 0.0])

@@ -36,7 +36,7 @@ def test_a_guided_arm_that_is_pushed_hard_goes_on_floating(name):
 
 
 @pytest.mark.parametrize("name", [
-    pytest.param(name, marks=pytest.mark.slow if name in ("panda", "four_joint_arm") else pytest.mark.soak)
+    pytest.param(name, marks=pytest.mark.slow if name == "panda" else pytest.mark.soak)
     for name in ARMS
 ])
 def test_many_pushes_of_a_guided_arm(name):
