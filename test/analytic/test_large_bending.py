@@ -238,6 +238,7 @@ def test_a_simulation_that_bends_too_far_reports_it(stiffening: bool, size: floa
         assert free_motion(plant, [0.0, 0.5], delta=0.5 * delta, seconds=0.01).findings == ()
 
 
+@pytest.mark.slow
 def test_a_step_that_diverges_is_an_error() -> None:
     arm = long_beam(False)
     state = State(0.0, np.zeros(1), np.zeros(1), None, np.array([9.5, 0.0]), np.array([30.0, 0.0]))

@@ -53,6 +53,7 @@ def test_pages_go_and_come_back(tmp_path: Path):
     run(PROGRAM, tmp_path, new_mass())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="machine code is made on Linux alone")
 def test_machine_code_on_disk_is_loaded_without_the_compiler(tmp_path: Path):
     mass = new_mass()

@@ -92,6 +92,7 @@ def test_a_push_is_published_as_efforts_wrench_and_contact(arm) -> None:
     assert arm.peer.call(Trigger, f"{NODE}/tare", Trigger.Request()).success
 
 
+@pytest.mark.slow
 def test_a_push_lets_the_arm_float_or_comply(arm) -> None:
     for reaction, done in (
         ("float", lambda: arm.peer.mode(NODE) == "floating"),

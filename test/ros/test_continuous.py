@@ -78,6 +78,7 @@ def rne(rig: Rig, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(process.args, process.returncode, out, error)
 
 
+@pytest.mark.slow
 def test_one_point_and_a_trajectory_from_where_the_arm_is_reported(rig):
     assert rig.driver.q[0] == pytest.approx(3.4, abs=0.01)
     assert send(rig, 0.2, 2.5) == pytest.approx(math.tau + 0.2 - 3.4, abs=0.01)

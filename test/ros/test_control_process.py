@@ -114,6 +114,7 @@ def test_a_receiver_that_has_not_taken_the_zeros_is_reported(held):
     assert "has not taken the zeros within 2 s" in process.output()
 
 
+@pytest.mark.slow
 def test_the_loop_is_a_process_of_its_own_without_services_whose_end_ends_the_node(held):
     process, peer = held()
     loop, name, space = loop_of(process), f"{NODE}_loop", peer.node.get_namespace()
@@ -212,6 +213,7 @@ FAILING = {
 }
 
 
+@pytest.mark.slow
 def test_an_error_of_ours_at_the_start_is_logged(start, tmp_path):
     """All started together: none gets as far as to drive the arm."""
     scripts = {said: breaking(*what.split(), tmp_path) for what, said in FAILING.items()}  # a folder, which exists

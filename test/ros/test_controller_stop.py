@@ -30,6 +30,7 @@ def assert_soft_end(efforts: np.ndarray) -> None:
     assert np.abs(np.diff(elbow)).max() < 0.2 * elbow[0]
 
 
+@pytest.mark.slow
 def test_it_does_not_react_before_the_first_state_nor_need_one_to_stop(in_lockstep):
     process, peer = in_lockstep(NODE, ROBOT.joint_names, robot_description="puma560", stop=STOP)
     peer.pass_time(1.0)

@@ -106,6 +106,7 @@ def test_the_verdict_has_the_cause_that_the_controller_reports(cause, tmp_path):
     assert (left_out in done.stderr) is (cause is None)
 
 
+@pytest.mark.slow
 def test_an_arm_that_was_stopped_before_its_recorder_listened_is_recorded(start, make_peer, namespace):
     """Discovery takes long on a busy computer; a stopped controller sends no terms that could still be awaited."""
     peer = make_peer(["joint1", "joint2"])
@@ -125,6 +126,7 @@ def test_an_arm_that_was_stopped_before_its_recorder_listened_is_recorded(start,
     end_together(processes)
 
 
+@pytest.mark.slow
 def test_a_demo_that_is_terminated_leaves_nothing_running(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-m", "rne_dynamics.cli.main", "demo", "--rate", "200", "--out", str(tmp_path / "plot.png")],

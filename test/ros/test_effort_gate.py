@@ -159,6 +159,7 @@ def assert_taken_over(arm: Bench) -> None:
     assert arm.peer.efforts() == [], "silent until ~/recover"
 
 
+@pytest.mark.slow
 def test_a_controller_of_ours_that_is_killed_is_replaced(arm):
     controller = arm.controller()
     arm.await_mode("passing", START)
@@ -250,6 +251,7 @@ def node():
     gate.destroy_node()
 
 
+@pytest.mark.slow
 def test_joints_that_are_left_out_are_locked_where_they_are_measured():
     """A shoulder that is not controlled but pitched: gravity of the joints behind it is the one there."""
     names = list(ROBOT.joint_names)

@@ -70,6 +70,7 @@ def fitting(parameter: Parameter) -> st.SearchStrategy[object]:
     return st.sampled_from(lengths).flatmap(lambda n: st.lists(one, min_size=n, max_size=n))
 
 
+@pytest.mark.slow
 @settings(max_examples=300, derandomize=True)
 @given(data=st.data())
 def test_a_value_is_parsed_within_bounds_or_refused_by_name(data):

@@ -154,6 +154,7 @@ def test_messages_of_the_same_size_with_other_names_are_not_mistaken():
 # -- the node ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_gravity_is_that_of_a_pitched_torso_whose_state_another_publisher_sends(in_lockstep):
     process, peer = in_lockstep(
         "computed_torque_controller", JOINTS, robot_description=TORSO, joints=list(JOINTS), diagnostics_period=0.5,

@@ -119,6 +119,7 @@ def test_a_killed_recorder_leaves_a_file_that_can_be_read(start, sender, tmp_pat
         list(StreamReader(file).records)
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_the_recording_with_a_line(start, sender, tmp_path):
     path = tmp_path / "full.mcap"
     process, publisher = recording(start, sender, path, "full/joint_states", script=SMALL_DISK)

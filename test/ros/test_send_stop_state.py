@@ -129,6 +129,7 @@ def test_state_and_stop(left, capsys):
     assert main(["stop", "--node", LEFT]) == 0, "a second stop changes nothing"
 
 
+@pytest.mark.slow
 def test_the_fastest_move_arrives(left, capsys):
     pytest.importorskip("toppra")
     done = send("joint1=0.9", "joint2=-0.9", "--fastest", "--recover")

@@ -54,6 +54,7 @@ def further(states: TopicRecorder, count: int, processes: list[NodeProcess]) -> 
     wait_until(lambda: states.latest() is not None and len(states.samples) > count, PATIENCE, "states", processes)
 
 
+@pytest.mark.slow
 def test_in_lockstep_the_simulation_waits_for_a_frozen_controller(simulated):
     simulator, process, peer = simulated
     states = TopicRecorder(peer.node, JointState, "joint_states")
@@ -162,6 +163,7 @@ def test_after_the_timeout_it_goes_on_without_waiting_until_the_next_command(sta
     simulator.stop()
 
 
+@pytest.mark.slow
 def test_without_a_clock_nothing_is_sent_and_that_is_reported(start, namespace, make_peer):
     process, peer = controller(start), make_peer(JOINTS)
     peer.connect(process)

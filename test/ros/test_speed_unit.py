@@ -46,6 +46,7 @@ def test_fractions_taken_for_percent_are_noticed_once():
     assert not good.suspicion()
 
 
+@pytest.mark.slow
 def test_the_controller_takes_percent_and_notices_the_wrong_unit(start, namespace, make_peer):
     process = start(
         "computed_torque_controller", robot_description="puma560", speed_scaling_unit="percent", diagnostics_period=0.5

@@ -78,6 +78,7 @@ def sender(in_lockstep):
     process.signal(signal.SIGKILL)  # simulated time stands still: it would wait for the end of its stop
 
 
+@pytest.mark.slow
 def test_the_law_s_lists_are_parameters_its_link_stays_and_its_limits_are_live(sender):
     peer, away = sender.peer, AT + np.array([0.02, 0.0, 0.01, 0.0, 0.0, 0.0])
     peer.lead(AT, away, 0.002)

@@ -39,6 +39,7 @@ def stream(peer, condition, what, process) -> None:
     wait_until(turn, START, what, [process])
 
 
+@pytest.mark.slow
 def test_motions_are_refused_unless_the_drives_are_said_to_act(in_lockstep, make_peer):
     """Before the first message and by a later one; also by a latched one from long before anybody listened."""
     driver = make_peer(ROBOT.joint_names).node

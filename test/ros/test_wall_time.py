@@ -63,6 +63,7 @@ def test_a_move_takes_the_time_of_the_stamps_however_slowly_they_come():
     assert unstamped.passed - before == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_a_simulator_that_was_frozen_says_how_far_it_is_behind_publishes_every_state_and_catches_up(start, make_peer):
     """In real time: the stamps follow the wall clock again."""
     simulator, peer = start(

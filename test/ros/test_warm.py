@@ -38,7 +38,9 @@ def stream(peer, seconds: float, qd: float = 0.0) -> None:
         peer.pass_time(STEP)
 
 
-@pytest.mark.parametrize("module", ["computed_torque_controller", "gravity_compensation"])
+@pytest.mark.parametrize("module", [
+    "computed_torque_controller", pytest.param("gravity_compensation", marks=pytest.mark.slow)
+])
 def test_an_active_controller_compiles_nothing(module, namespace):
     peer = SteppedPeer(namespace, JOINTS, module)
     peer.q = np.array([0.3, -0.5])

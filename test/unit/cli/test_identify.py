@@ -54,6 +54,7 @@ def test_a_payload_alone_leaves_the_arm_as_it_is(figures, tmp_path):
     assert robot.mass == pytest.approx(named("puma560").mass + found["payload"]["mass"], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_currents_and_a_known_load_give_gains(figures, tmp_path):
     arm, gains = secret(named("puma560"), 5), np.array([20.0, 30.0, 15.0, 5.0, 6.0, 4.0])
     loaded = arm.with_load("link6", 2.8, (0.0, 0.0, 0.05))

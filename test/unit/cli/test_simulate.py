@@ -94,6 +94,7 @@ def test_the_pantographs_quintic_ends_in_the_torques_that_hold_it(tmp_path, simu
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_the_pantographs_free_oscillations_keep_their_energy(simulated):
     report = simulated("pantograph", "--preset", "second-hanging")
     assert report["seconds"] == 10.0

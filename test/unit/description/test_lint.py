@@ -392,6 +392,7 @@ def test_one_link_that_outweighs_all_others() -> None:
     assert "900 kg" in finding.message
 
 
+@pytest.mark.slow
 def test_many_faults_and_many_links_end_in_seconds() -> None:
     count = MOST_COORDINATES
     links = [link(f"l{i}") for i in range(count)]

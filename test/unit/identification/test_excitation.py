@@ -128,6 +128,7 @@ def test_the_controller_accepts_the_motion(name, scale):
     assert taken.warning == ""
 
 
+@pytest.mark.slow
 def test_wrong_friction_ends_the_first_motion_before_the_arm_wanders():
     """The wrist of a real arm has friction that its description lacks."""
     robot = with_own_code(UR5)

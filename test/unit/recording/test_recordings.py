@@ -112,6 +112,7 @@ def test_every_form_reads_the_same(run, form):
         read_recording(run[form], joints=["joint3"])
 
 
+@pytest.mark.slow
 def test_a_file_cut_anywhere_is_read_up_to_there(run, tmp_path):
     whole = run["mcap"].read_bytes()
     saved = np.load(run["npz"])

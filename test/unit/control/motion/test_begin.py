@@ -31,7 +31,7 @@ def some(rng: np.random.Generator, blend: float) -> tuple[Accepted, Reference] |
         return None
 
 
-@pytest.mark.parametrize("blend", [0.01, 0.05, 0.3])
+@pytest.mark.parametrize("blend", [0.05, *(pytest.param(blend, marks=pytest.mark.slow) for blend in (0.01, 0.3))])
 def test_after_a_gap_it_is_refused_or_stays_within_the_limits_and_near_the_arm(blend):
     rng, begun, refused = np.random.default_rng(3), 0, 0
     while begun < 25 or refused < 25:

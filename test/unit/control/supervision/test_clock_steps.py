@@ -76,7 +76,7 @@ class Clocked(Rig):
 
 #: An open arm, a mechanism, and an arm whose base moves; with the slow tests an arm whose wrist has little inertia.
 ARMS = ("panda", "pantograph", "puma560 on a ship")
-EACH = [*ARMS, pytest.param("four_joint_arm", marks=pytest.mark.slow)]
+EACH = [ARMS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in (*ARMS[1:], "four_joint_arm"))]
 
 
 def shared_out(*steps: float) -> list[tuple[str, float]]:
@@ -210,6 +210,7 @@ def test_a_stream_of_setpoints_is_called_off_and_can_begin_again(name, step):
     rig.never_dropped()
 
 
+@pytest.mark.slow
 def test_a_clock_that_is_slewed_disturbs_nothing():
     """As fast as NTP does, for a minute at 200 states per second: 30 ms in all, more than the gains tolerate."""
     rig = arm("four_joint_arm", 0.005, bandwidth=10.0)

@@ -118,6 +118,7 @@ def test_coarse_encoders_and_three_times_the_friction_are_not_frozen(which):
     assert rig.mode in (Mode.TRACKING, Mode.HOLDING)
 
 
+@pytest.mark.slow
 def test_a_reading_that_goes_to_and_fro_between_two_steps_has_not_moved():
     """A planar arm that dry friction holds, later pushed by a hand: its joint has not moved with its reference."""
     case = SlowArm(337)

@@ -30,7 +30,7 @@ def wrong(name: str, numbers: range) -> list[str]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["panda", ON_SHIP, PANTOGRAPH])
+@pytest.mark.parametrize("name", ["panda", PANTOGRAPH, pytest.param(ON_SHIP, marks=pytest.mark.slow)])
 def test_a_guided_arm_that_is_pushed_hard_goes_on_floating(name):
     assert not wrong(name, range(FEW))
 

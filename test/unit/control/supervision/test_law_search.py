@@ -10,8 +10,8 @@ from support.mixed_episodes import MixedEpisode
 
 @pytest.mark.parametrize("kind", [LawEpisode, MixedEpisode])
 def test_no_healthy_arm_is_thrown_or_stopped(kind):
-    healthy, wrong, stopped = search(0, 4, kind)
-    assert healthy > 1
+    healthy, wrong, stopped = search(0, 2, kind)
+    assert healthy
     assert not wrong, "\n".join(wrong)
     assert not stopped
 
@@ -35,7 +35,7 @@ def test_joints_that_were_thrown(kind, number):
 
 @pytest.mark.parametrize(("kind", "first", "last"), [
     pytest.param(kind, *numbers, marks=mark) for kind in (LawEpisode, MixedEpisode)
-    for numbers, mark in (((4, 40), pytest.mark.slow), ((40, 200), pytest.mark.soak))
+    for numbers, mark in (((2, 40), pytest.mark.slow), ((40, 200), pytest.mark.soak))
 ])
 def test_many_episodes(kind, first, last):
     healthy, wrong, stopped = search(first, last, kind)

@@ -12,7 +12,7 @@ from support.pose_episodes import PoseEpisode
 
 
 @pytest.mark.parametrize(("kind", "first", "last"), [
-    (Episode, 0, 8), pytest.param(Episode, 8, 36, marks=pytest.mark.slow), (PoseEpisode, 0, 3),
+    (Episode, 0, 4), pytest.param(Episode, 4, 36, marks=pytest.mark.slow), (PoseEpisode, 0, 3),
     *(pytest.param(*case, marks=pytest.mark.soak)
       for case in ((Episode, 36, 550), (Episode, 550, 1050), (PoseEpisode, 3, 510))),
 ])  # fmt: skip
