@@ -25,7 +25,7 @@ demo: $(VENV)/.demo  ## move a simulated PUMA 560 over real ROS 2 topics; print 
 test: $(VENV)/.test  ## run the whole test suite (PYTEST_ARGS="test/unit -x")
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-soak: $(VENV)/.test  ## run what is too long for .ci/run (an hour on 2 cores), by hand before an issue is resolved
+soak: $(VENV)/.test  ## run what is too long for .ci/run (hours), by hand before an issue is resolved
 	$(BIN)/python -m pytest -ra -m soak -n 2 $(PYTEST_ARGS)
 
 bench: $(VENV)/.test  ## compare with Pinocchio and MuJoCo, and write benchmarks/README.md (BENCH_ARGS="calls --quick" does not)
