@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
+from support.compliant import text_of
+from support.episode_arms import homemade_urdf
 
+import rne_dynamics as rne
 from rne_dynamics.control.effort_gate import EffortGate
 from rne_dynamics.control.gate_parts import GateEffort, GateMode, GateSettings
 from rne_dynamics.control.guards.effort_limits import EffortLimits
@@ -123,3 +127,36 @@ class GateRig:
         gaps = np.minimum(np.diff(self.times, prepend=-np.inf), 0.01)[:, None]
         assert (np.abs(steps) <= limits.rate * gaps * (1 + 1e-9) + 1e-9).all()
         return sent
+
+
+ROBOT = rne.load_urdf("puma560")
+Q = np.array([0.2, -0.4, 0.3, 0.1, 0.5, 0.0])
+WAITING, PASSING, STOPPING, RELEASED, FAULT, INACTIVE = (
+    GateMode.WAITING, GateMode.PASSING, GateMode.STOPPING, GateMode.RELEASED, GateMode.FAULT, GateMode.INACTIVE
+)
+#: Time that a take-over may need beyond its configured times: the way to zero at the effort rate, and some periods, s.
+SLACK = 1.0 / RATE + 0.02
+
+
+@cache
+def arm(name: str) -> RobotModel:
+    if name == "homemade":
+        return rne.load_urdf(homemade_urdf())
+    return ROBOT if name == "puma560" else rne.load_urdf(text_of(name))
+
+
+def middle(robot: RobotModel) -> np.ndarray:
+    """A posture away from the stops, bent so that gravity pulls."""
+    lower, upper = np.maximum(robot.lower, -1.5), np.minimum(robot.upper, 1.5)
+    return lower + np.resize([0.55, 0.35, 0.7], robot.n) * (upper - lower)
+
+
+def passing(
+    robot: RobotModel = ROBOT, start: np.ndarray = Q, *, friction: bool = True, **changes: object
+) -> tuple[GateRig, object]:
+    """A rig that passes the efforts of a controller that holds the arm."""
+    rig = GateRig(robot, start, gate_settings(robot, **changes), friction=friction)
+    controller = holding(robot, start)
+    rig.run(0.2, controller)
+    assert rig.mode is PASSING
+    return rig, controller
