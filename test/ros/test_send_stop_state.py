@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.executors import SingleThreadedExecutor
@@ -26,6 +27,7 @@ from support.frozen import freezable, freeze, thaw
 
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.with_ros.state import trouble
+from rne_dynamics.cli.with_ros.stop import await_rest
 from rne_dynamics.control.trajectory import SampledTrajectory, quintic_duration
 from rne_dynamics.recording.yaml_files import write_trajectory
 from rne_dynamics.ros.sessions.processes import NodeProcess, session_node, wait_until
@@ -109,6 +111,30 @@ def test_joint_states_are_as_old_as_when_messages_were_last_received():
     assert trouble(node) is None, "a pause of this process makes no joint state old"
     node.note_age(node.received_at + 0.9)
     assert "the last one came 0.90 s ago" in trouble(node)[0]
+
+
+def test_a_controller_that_waits_is_reported_with_the_cause_in_its_diagnostics():
+    node = RunningNode(LEFT, "controller")
+    node.mode = "waiting"
+    assert trouble(node)[0] == "no usable joint state yet"
+    node.status = DiagnosticStatus(level=DiagnosticStatus.WARN, message="nothing was received on /clock")
+    assert trouble(node) == ("no usable joint state yet: nothing was received on /clock", "remove the cause")
+
+
+def test_the_recovery_of_a_gate_is_not_that_of_a_controller(capsys):
+    class Nodes:
+        def spin(self, seconds: float) -> None:
+            time.sleep(seconds)
+
+        def look(self) -> None:
+            """Find nothing new."""
+
+    for kind, advice in (("gate", "service call /left/node/recover std_srvs/srv/Trigger"), ("controller", "rne send")):
+        node = RunningNode("/left/node", kind)
+        node.mode, node.controlled, node.age = "released", frozenset(["a"]), 0.0
+        node.joints = JointState(name=["a"], position=[0.1])
+        assert await_rest(Nodes(), node, 2.0)
+        assert advice in capsys.readouterr().out
 
 
 def test_a_path_tolerance_does_not_outlast_an_interruption_while_it_is_set(left, capsys, monkeypatch):

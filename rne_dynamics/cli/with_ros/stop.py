@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
                 return _nothing(wanted)
             nodes.spin(Request.LONGEST, lambda: all(map(Request.over, asked.values())))
             stopped = [nodes.known[name] for name, request in asked.items() if _confirmed(name, request)]
-            resting = [_await_rest(nodes, node, args.timeout) for node in stopped]
+            resting = [await_rest(nodes, node, args.timeout) for node in stopped]
     except KeyboardInterrupt:
         what = f"the stop was requested of {', '.join(asked)} and goes on there" if asked else "NOTHING WAS STOPPED"
         return report("rne stop", f"interrupted: {what}; rest is NOT confirmed. {EMERGENCY}")
@@ -99,7 +99,7 @@ def _nothing(wanted: str | None) -> int:
     return _shout(f"NOTHING WAS STOPPED: {wanted} does not answer. {EMERGENCY}. `{rne('stop')}` stops all that run")
 
 
-def _await_rest(nodes: RunningNodes, node: RunningNode, timeout: float) -> bool:
+def await_rest(nodes: RunningNodes, node: RunningNode, timeout: float) -> bool:
     """Wait until the arm of a stopped controller is at rest; whether it is known to be."""
     begun = still_since = silent_since = time.monotonic()
     place: dict[str, float] | None = None
@@ -125,7 +125,9 @@ def _await_rest(nodes: RunningNodes, node: RunningNode, timeout: float) -> bool:
         still = now - still_since >= RESTING
         if still and node.mode in SILENT:
             where = ", ".join(f"{name} {x:.4g}" for name, x in q.items())
-            print(f"{node.name}: {node.mode}, the arm is at rest at {where}. `{rne('send --recover')}` holds it again")
+            call = f"ros2 service call {node.name}/recover std_srvs/srv/Trigger"
+            again = f"`{call}` lets efforts pass" if node.kind == "gate" else f"`{rne('send --recover')}` holds it"
+            print(f"{node.name}: {node.mode}, the arm is at rest at {where}. {again} again")
             return True
         if still and node.mode == "stopping" and now - begun > HELD_BY_POLICY:
             print(f"{node.name}: the arm is at rest and still held (stop.policy, or long stop times)")
