@@ -24,7 +24,7 @@ from rclpy.wait_for_message import wait_for_message
 from std_msgs.msg import String
 
 from rne_dynamics.compiling.apart import load_all
-from rne_dynamics.errors import ModelError, RneDynamicsError
+from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.loop.hot_loop import SERVICE_PERIOD, HotLoop, NodeExecutor
 from rne_dynamics.ros.messages.topic_wait import LATCHED
@@ -281,6 +281,15 @@ class ArmNode(EntityNode, ABC):
     def commanded(self) -> tuple[str, ...]:
         """The joints in the order of the effort commands."""
         return self.parameters["joints"] or self.bare_robot.joint_names
+
+    def topic_of(self, parameter: str) -> str:
+        """The full name of the topic or node that a parameter names, empty for none; `ParameterError` for no name."""
+        topic = self.parameters[parameter]
+        try:
+            return self.resolve_topic_name(topic) if topic else ""
+        except RuntimeError as error:  # rclpy's own for it is private
+            why = str(error).partition(", at /")[0]
+            raise ParameterError(f"parameter {parameter} is {topic!r}, which is no ROS name: {why}") from None
 
     def relock(self, positions: Mapping[str, float], changed: Callable[[Values], Callable[[], None]]) -> str:
         """Lock joints at other positions, with effect as a change of parameters; why not, empty if it is done."""
