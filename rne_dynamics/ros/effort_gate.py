@@ -101,7 +101,7 @@ class EffortGateNode(ArmNode):
         self.gate.warm_up()
         self._account = GateReport(self.gate)
         self._reader, self._numbers = StateReader(joints, tuple(self.locked)), effort_reader(message, self.commanded)
-        self._others, self._unmodelled = LockedJoints(self.locked, endless(self.found.free)), ""
+        self._others = LockedJoints(self.locked, endless(self.found.free))
         self._q, self._qd, self._reported = np.zeros(n), np.zeros(n), np.zeros(n)
         self._order = np.array([self.commanded.index(joint) for joint in joints], dtype=np.intp)
         self.efforts = EffortPublisher(self, self.commanded, joints, effort_scales(robot, values), message)
@@ -285,13 +285,8 @@ class EffortGateNode(ArmNode):
 
     def _follow_locked(self) -> None:
         """Lock the joints that are not controlled at their measured positions."""
-        now = time.monotonic()
-        if positions := self._others.update(now, self._reader.others()):
-            self._unmodelled = self.relock(positions, self._changed)
-        if self._unmodelled:
-            self.get_logger().warning(
-                f"no model with {self._others.report(now)}: {self._unmodelled}", throttle_duration_sec=LOG_PERIOD
-            )
+        if why := self.relock(self._others, self._reader.others(), self._changed):
+            self.get_logger().warning(why, throttle_duration_sec=LOG_PERIOD)
 
     # -- reports ------------------------------------------------------------------------------------------------------
 

@@ -84,8 +84,7 @@ class EffortNode(ArmNode):
         self.in_force, self._simulated = settings, bool(self.get_parameter(USE_SIM_TIME).value)
         if self._simulated:
             end_time_source(self)  # the loop receives the time and reports it
-        self._others = LockedJoints(self.locked, endless(self.found.free))
-        self._obstacle = self._unmodelled = ""
+        self._others, self._obstacle = LockedJoints(self.locked, endless(self.found.free)), ""
         others = self.alternatives(robot, values.values)
         setup = loop_setup(self, robot, replace(settings, others=others), self._simulated)
         self.control.send("prepare", setup.settings)
@@ -218,11 +217,8 @@ class EffortNode(ArmNode):
 
     def _follow_locked(self) -> None:
         """Lock them in the model at their measured positions."""
-        now = time.monotonic()
-        if positions := self._others.update(now, self.control.call("others")):
-            why = self.relock(positions, self._changed)
-            self._unmodelled = why and f"no model with {self._others.report(now)}: {why}"
-        obstacle = self._unmodelled or self._others.too_fast(now)
+        why = self.relock(self._others, self.control.call("others"), self._changed)
+        obstacle = why or self._others.too_fast(time.monotonic())
         if obstacle != self._obstacle:
             if obstacle and not self._obstacle:
                 self.get_logger().error(f"no motion is allowed: {obstacle}")

@@ -79,13 +79,13 @@ def test_arguments_that_ros_refuses_end_with_a_line(words, said):
 @pytest.mark.parametrize("module", ["demonstration", "guiding"])
 def test_two_sessions_at_the_same_time_have_namespaces_of_their_own(module):
     name = f"rne_dynamics.ros.sessions.{module}"
-    told = subprocess.run(
+    printed = subprocess.run(
         [sys.executable, "-c", f"print(__import__('importlib').import_module('{name}').NAMESPACE)"], text=True,
         capture_output=True, check=True,
     ).stdout.strip()
     here = importlib.import_module(name).NAMESPACE
-    assert told != here
-    assert told.rstrip("0123456789") == here.rstrip("0123456789")
+    assert printed != here
+    assert printed.rstrip("0123456789") == here.rstrip("0123456789")
 
 
 def test_a_parameter_that_is_no_name_of_a_node_is_refused_by_name(capfd):

@@ -24,6 +24,7 @@ from rclpy.wait_for_message import wait_for_message
 from std_msgs.msg import String
 
 from rne_dynamics.compiling.apart import load_all
+from rne_dynamics.control.locked_joints import LockedJoints, Measured
 from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.loop.hot_loop import SERVICE_PERIOD, HotLoop, NodeExecutor
@@ -105,6 +106,7 @@ class ArmNode(EntityNode, ABC):
     live = True
     #: Names of another controller for these parameters.
     aliases: Sequence[ParameterAlias] = ()
+    _unmodelled = ""
 
     def __init__(self, name: str, schema: Sequence[Parameter], overrides: Sequence[RosParameter] = ()) -> None:
         super().__init__(name, parameter_overrides=list(overrides))
@@ -268,6 +270,7 @@ class ArmNode(EntityNode, ABC):
 
     def load(self) -> None:
         """Make `bare_robot`, of the controlled joints without payload, `locked`, and `described`; see `load_robot`."""
+        self._unmodelled = ""
         self.take(load_robot(
             self.model, self.description, self.parameters["joints"], self.parameters["gravity"]
         ))  # fmt: skip
@@ -291,14 +294,21 @@ class ArmNode(EntityNode, ABC):
             why = str(error).partition(", at /")[0]
             raise ParameterError(f"parameter {parameter} is {topic!r}, which is no ROS name: {why}") from None
 
-    def relock(self, positions: Mapping[str, float], changed: Callable[[Values], Callable[[], None]]) -> str:
-        """Lock joints at other positions, with effect as a change of parameters; why not, empty if it is done."""
-        try:
-            self.take(relocked(self.found, positions))
-            changed(self.parameters.values)()
-        except RneDynamicsError as error:
-            return str(error)
-        return ""
+    def relock(
+        self, others: LockedJoints, measured: Mapping[str, Measured], changed: Callable[[Values], Callable[[], None]]
+    ) -> str:
+        """Lock `others` where they are `measured`, as a change of parameters; why there is no such model, or empty."""
+        now = time.monotonic()
+        if positions := others.update(now, measured):
+            try:
+                self.take(relocked(self.found, positions))
+                adopt = changed(self.parameters.values)
+            except RneDynamicsError as error:
+                self._unmodelled = f"no model with {others.report(now)}: {error}"
+            else:
+                self._unmodelled = ""
+                adopt()
+        return self._unmodelled
 
     def _await_description(self, timeout: float | None) -> None:
         """Wait for the latched description if both parameters are empty; None waits without limit."""
