@@ -33,7 +33,7 @@ from rne_dynamics.ros.effort_node import EffortNode
 from rne_dynamics.ros.loop.cycle import SNAPSHOT_PERIOD
 from rne_dynamics.ros.loop.hot_loop import NodeExecutor
 from rne_dynamics.ros.loop.messages import Present, Snapshot
-from rne_dynamics.ros.loop.process import Loop, Throttle, control_process
+from rne_dynamics.ros.loop.process import Loop, LoopSilentError, Throttle, control_process
 from rne_dynamics.ros.messages.cdr import one_point_layout, time_at
 from rne_dynamics.ros.messages.topic_wait import NEWEST
 from rne_dynamics.ros.messages.trajectory_message import (
@@ -174,6 +174,9 @@ class ComputedTorqueController(EffortNode):
             self._followed[following] = on_end
             try:
                 self.control.call("follow", following, motion, start == 0, present.now)
+            except LoopSilentError:
+                self.control.send("cancel", "its answer came too late")  # the loop may follow it all the same
+                raise
             except RneDynamicsError:
                 del self._followed[following]
                 raise

@@ -285,11 +285,8 @@ class EffortGateNode(ArmNode):
 
     def _follow_locked(self) -> None:
         """Lock the joints that are not controlled at their measured positions."""
-        positions = self._others.update(time.monotonic(), self._reader.others())
-        if positions and (why := self.relock(positions, self._changed)):
-            self.get_logger().warning(
-                f"no model with {self._others.report(time.monotonic())}: {why}", throttle_duration_sec=LOG_PERIOD
-            )
+        if why := self.relock(self._others, self._reader.others(), self._changed):
+            self.get_logger().warning(why, throttle_duration_sec=LOG_PERIOD)
 
     # -- reports ------------------------------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.loop.hot_loop import USE_SIM_TIME, NodeExecutor, end_time_source
 from rne_dynamics.ros.loop.messages import Snapshot, loop_setup
-from rne_dynamics.ros.loop.process import Loop, LoopEndedError, Throttle
+from rne_dynamics.ros.loop.process import Loop, LoopEndedError, LoopSilentError, Throttle
 from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC
 from rne_dynamics.ros.node.diagnostics import ERROR, OK, WARN, Diagnostics, ModeTopic, TopicPeers
 from rne_dynamics.ros.node.lifecycle import ArmNode
@@ -56,7 +56,7 @@ class EffortNode(ArmNode):
         super().__init__(name, schema)
         self.mode, self.lost = Mode.UNCONFIGURED, False
         self._mode_topic = ModeTopic(self)
-        self._reports_wait = self.create_guard_condition(self._receive)
+        self._reports_wait = self.create_guard_condition(control.receive)
         control.start_listening(self.on_report, self._reports_wait.trigger)
 
     @abstractmethod
@@ -184,13 +184,12 @@ class EffortNode(ArmNode):
     # -- reports of the loop ----------------------------------------------------------------------------------------
 
     def turn(self, executor: NodeExecutor) -> None:
-        """As the base, and notice the end of the loop's process."""
-        super().turn(executor)
-        self._receive()
-
-    def _receive(self) -> None:
+        """As the base, and notice the end of the loop's process; one that is silent for a while has not ended."""
         try:
+            super().turn(executor)
             self.control.receive()
+        except LoopSilentError as error:
+            self.get_logger().error(str(error))
         except LoopEndedError as error:
             if not self.lost:
                 self.get_logger().error(f"{error}; nothing is sent to the arm any more")
@@ -218,11 +217,8 @@ class EffortNode(ArmNode):
 
     def _follow_locked(self) -> None:
         """Lock them in the model at their measured positions."""
-        now = time.monotonic()
-        positions = self._others.update(now, self.control.call("others"))
-        obstacle = self._others.too_fast(now)
-        if positions and (why := self.relock(positions, self._changed)):
-            obstacle = f"no model with {self._others.report(now)}: {why}"
+        why = self.relock(self._others, self.control.call("others"), self._changed)
+        obstacle = why or self._others.too_fast(time.monotonic())
         if obstacle != self._obstacle:
             if obstacle and not self._obstacle:
                 self.get_logger().error(f"no motion is allowed: {obstacle}")

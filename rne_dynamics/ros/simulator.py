@@ -164,7 +164,7 @@ class SimulatorNode(ArmNode):
         return start
 
     def _base_motion(self, gravity: Array) -> BaseTrajectory | None:
-        path, topic = self.parameters["base_motion.file"], self.parameters["base_motion.topic"]
+        path, topic = self.parameters["base_motion.file"], self.topic_of("base_motion.topic")
         if path and topic:
             raise ParameterError(
                 f"parameters base_motion.file is {path!r} and base_motion.topic {topic!r}; give one of them"

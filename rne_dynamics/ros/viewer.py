@@ -156,13 +156,13 @@ class ViewerNode(ArmNode):
         self._q, self._effort = np.array(robot.neutral, dtype=np.float64), np.full(robot.n, np.nan)
         self._places = {name: j for j, name in enumerate(robot.joint_names)}
         self._states = Newest(self, JointState, "joint_states", MESSAGES_WAITING)
-        controller = values["controller"]
+        controller, simulator = map(self.topic_of, ("controller", "simulator"))
         self._terms = {
             name: Newest(self, JointState, f"{controller}/torque/{name}")
             for name in (*TorqueTerms._fields, "command") if controller
         }
         self._desired = Newest(self, JointState, f"{controller}/reference") if controller else None
-        if simulator := values["simulator"]:
+        if simulator:
             self._add_simulator(simulator)
         self._target: TargetPanel | None = None
         if values["target_pose"] and controller and robot.kind == "arm":

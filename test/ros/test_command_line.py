@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import subprocess
+import sys
 
 import pytest
 import rclpy
 from faults.campaign import Campaign
+from rclpy.parameter import Parameter
 from support.parameter_page import NODES
 
 import rne_dynamics
 from rne_dynamics.cli.main import main as rne
+from rne_dynamics.ros.move import MoveNode
 from rne_dynamics.ros.node.command_line import own_words
 from rne_dynamics.ros.sessions.processes import session_node
 from rne_dynamics.ros.sessions.running_nodes import RunningNodes
+
+from .peer import PATIENCE
 
 
 def program(name):
@@ -54,6 +60,41 @@ def test_help_lists_every_parameter(name, capsys):
 def test_words_that_no_node_takes_are_refused(name, word, said, capsys):
     assert ends(name, [word]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (["-r", "__ns:=left"], "Couldn't parse remap rule: '-r __ns:=left'"),
+    (["-p", "use_sim_time:=7"], "Trying to set parameter 'use_sim_time' to '7'"),
+])
+def test_arguments_that_ros_refuses_end_with_a_line(words, said):
+    done = subprocess.run(
+        [sys.executable, "-m", "rne_dynamics.ros.viewer", "--ros-args", *words], capture_output=True, text=True,
+        timeout=PATIENCE, check=False,
+    )
+    assert done.returncode == 1
+    assert said in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("module", ["demonstration", "guiding"])
+def test_two_sessions_at_the_same_time_have_namespaces_of_their_own(module):
+    name = f"rne_dynamics.ros.sessions.{module}"
+    printed = subprocess.run(
+        [sys.executable, "-c", f"print(__import__('importlib').import_module('{name}').NAMESPACE)"], text=True,
+        capture_output=True, check=True,
+    ).stdout.strip()
+    here = importlib.import_module(name).NAMESPACE
+    assert printed != here
+    assert printed.rstrip("0123456789") == here.rstrip("0123456789")
+
+
+def test_a_parameter_that_is_no_name_of_a_node_is_refused_by_name(capfd):
+    given = {"robot_description": "planar2", "goal": [0.1, 0.1], "controller": "left-arm/controller"}
+    node = MoveNode([Parameter(name, value=value) for name, value in given.items()])
+    assert node.trigger_configure().name == "FAILURE"
+    assert not node.failed
+    assert "parameter controller is 'left-arm/controller', which is no ROS name" in capfd.readouterr().err
+    node.destroy_node()
 
 
 def test_arguments_of_ros_are_left_alone():

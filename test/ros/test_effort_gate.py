@@ -22,6 +22,8 @@ from std_srvs.srv import Trigger
 import rne_dynamics as rne
 from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.gate_parts import FAULT, PASSING
+from rne_dynamics.control.thresholds import LOCK_PERIOD
+from rne_dynamics.errors import ModelError
 from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import OFFERED
@@ -252,7 +254,7 @@ def node():
 
 
 @pytest.mark.slow
-def test_joints_that_are_left_out_are_locked_where_they_are_measured():
+def test_joints_that_are_left_out_are_locked_where_they_are_measured(monkeypatch, capfd):
     """A shoulder that is not controlled but pitched: gravity of the joints behind it is the one there."""
     names = list(ROBOT.joint_names)
     driven = [name for name in names if name != "joint2"]
@@ -269,6 +271,19 @@ def test_joints_that_are_left_out_are_locked_where_they_are_measured():
     there = [names.index(name) for name in driven]
     held = rne.gravity_torque(gate.gate.settings.robot, Q[there])
     np.testing.assert_allclose(held, HELD[there], atol=1e-9)
+
+    def refused(*arguments: object) -> None:
+        raise ModelError("loops do not close")
+
+    monkeypatch.setattr("rne_dynamics.ros.node.lifecycle.relocked", refused)
+    monkeypatch.setattr("rne_dynamics.ros.effort_gate.LOG_PERIOD", 0.0)
+    message.position[1] += 0.1
+    for k in range(2):
+        message.header.stamp.sec = 1002 + k
+        gate._on_state(serialize_message(message), None)
+        time.sleep(LOCK_PERIOD)
+        gate._follow_locked()
+    assert capfd.readouterr().err.count("loops do not close") == 2, "as long as there is none"
     gate.destroy_node()
 
 

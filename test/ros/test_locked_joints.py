@@ -9,18 +9,24 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.publisher import Publisher
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64
+from trajectory_msgs.msg import JointTrajectory
 
 import rne_dynamics as rne
 from rne_dynamics.control.motion.limits import endless
+from rne_dynamics.control.thresholds import LOCK_PERIOD
 from rne_dynamics.errors import ModelError
+from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
+from rne_dynamics.ros.loop.process import LocalLoop
 from rne_dynamics.ros.messages.joint_states import Reading, StateReader
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.node.robot import load_robot, relocked
 from rne_dynamics.ros.sessions.processes import wait_until
 
-from .peer import AT_ONCE, PATIENCE, STEP
+from .peer import AT_ONCE, PATIENCE, STEP, fresh, through
 
 #: Two arm joints on a torso that pitches, and a head that turns without end.
 TORSO = """<robot name="torso_arm">
@@ -152,6 +158,94 @@ def test_messages_of_the_same_size_with_other_names_are_not_mistaken():
 
 
 # -- the node ---------------------------------------------------------------------------------------------------------
+
+
+# -- without a model, or an answer of the control loop -----------------------------------------------------------------
+
+
+def test_no_motion_is_allowed_until_there_is_a_model_of_what_is_measured(monkeypatch):
+    node = GravityCompensationNode(LocalLoop())
+    node.description = TORSO
+    monkeypatch.setattr(node, "load", lambda: node.take(load_robot("", TORSO, JOINTS, ())))
+    assert node.trigger_configure().name == "SUCCESS"
+    loop = node.control.loop
+
+    def measured(torso: float) -> str:
+        for k in range(2):
+            loop.cycle.on_state(state(round(1e9 * (1.0 + 10.0 * torso + 0.1 * k)), torso=torso))
+        time.sleep(LOCK_PERIOD)
+        node._follow_locked()
+        node._follow_locked()
+        return loop.supervisor.machine.obstacle
+
+    def refused(*arguments: object) -> None:
+        raise ModelError("loops do not close")
+
+    try:
+        assert measured(0.0) == ""
+        with monkeypatch.context() as patch:
+            patch.setattr("rne_dynamics.ros.node.lifecycle.relocked", refused)
+            assert "no model with torso at 0.1 (measured)" in measured(0.1)
+        assert measured(0.2) == ""
+    finally:
+        node.release()
+        node.destroy_node()
+
+
+#: A node whose control loop does not answer some commands for a while; it executes one that makes the arm move.
+SILENT = """
+import collections, os, runpy, signal
+from rne_dynamics.ros.loop import process
+
+call, silent = process.LoopProcess.call, {"others": [2, 3], "scale_speed": [1]}
+calls = collections.Counter()
+
+def late(self, name, *arguments, **more):
+    if name == "follow":
+        os.kill(self.process, signal.SIGSTOP)
+        try:
+            return call(self, name, *arguments, seconds=0.2)
+        finally:
+            os.kill(self.process, signal.SIGCONT)
+    calls[name] += 1
+    if calls[name] - 1 in silent.get(name, ()):
+        raise process.LoopSilentError(f"no answer to {name!r}")
+    return call(self, name, *arguments, **more)
+
+process.LoopProcess.call = late
+runpy.run_module("rne_dynamics.ros.computed_torque_controller", run_name="__main__")
+"""
+
+
+def test_a_control_loop_that_is_silent_for_a_while_ends_no_node_and_starts_no_motion(in_lockstep):
+    process, peer = in_lockstep(
+        "computed_torque_controller", JOINTS, script=SILENT, robot_description=TORSO, joints=list(JOINTS),
+        diagnostics_period=0.5, **AT_ONCE,
+    )
+    diagnostics = TopicRecorder(peer.node, DiagnosticArray, "/diagnostics")
+    peer.answer(Q)
+    speed = peer.node.create_publisher(Float64, "computed_torque_controller/speed_scaling", 1)
+    trajectory = peer.node.create_publisher(JointTrajectory, "computed_torque_controller/joint_trajectory", 1)
+
+    def sent(publisher: Publisher, message: object, until: str) -> None:
+        def logged() -> bool:
+            publisher.publish(message)  # the first ones may come before both sides know each other
+            peer.stream(Q, 0.05)
+            return until in process.output()
+
+        wait_until(logged, PATIENCE, until, [process])
+
+    sent(speed, Float64(data=0.5), "no answer to 'scale_speed'")
+    sent(trajectory, through(JOINTS, (2.0, Q + 0.5)), "trajectory refused: the control loop has not answered 'follow'")
+
+    def said(key: str) -> str:
+        peer.stream(Q, 0.1)
+        return next(v.value for v in fresh(diagnostics, [process]).status[0].values if v.key == key)
+
+    wait_until(lambda: said("speed scaling") == "0.5", PATIENCE, "the speed, sent again", [process])
+    wait_until(lambda: said("tracking") == "False", PATIENCE, "the end of the motion", [process])
+    assert ": its answer came too late" in process.output()
+    assert "no answer to 'others'" in process.output()
 
 
 @pytest.mark.slow

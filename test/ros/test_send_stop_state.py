@@ -8,12 +8,15 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import yaml
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.executors import SingleThreadedExecutor
@@ -24,10 +27,11 @@ from support.frozen import freezable, freeze, thaw
 
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.with_ros.state import trouble
+from rne_dynamics.cli.with_ros.stop import await_rest
 from rne_dynamics.control.trajectory import SampledTrajectory, quintic_duration
 from rne_dynamics.recording.yaml_files import write_trajectory
 from rne_dynamics.ros.sessions.processes import NodeProcess, session_node, wait_until
-from rne_dynamics.ros.sessions.running_nodes import RunningNode, RunningNodes, read_parameters
+from rne_dynamics.ros.sessions.running_nodes import RunningNode, RunningNodes, read_parameters, set_parameters
 
 from .peer import PATIENCE
 
@@ -109,6 +113,42 @@ def test_joint_states_are_as_old_as_when_messages_were_last_received():
     assert "the last one came 0.90 s ago" in trouble(node)[0]
 
 
+def test_a_controller_that_waits_is_reported_with_the_cause_in_its_diagnostics():
+    node = RunningNode(LEFT, "controller")
+    node.mode = "waiting"
+    assert trouble(node)[0] == "no usable joint state yet"
+    node.status = DiagnosticStatus(level=DiagnosticStatus.WARN, message="nothing was received on /clock")
+    assert trouble(node) == ("no usable joint state yet: nothing was received on /clock", "remove the cause")
+
+
+def test_the_recovery_of_a_gate_is_not_that_of_a_controller(capsys):
+    class Nodes:
+        def spin(self, seconds: float) -> None:
+            time.sleep(seconds)
+
+        def look(self) -> None:
+            """Find nothing new."""
+
+    for kind, advice in (("gate", "service call /left/node/recover std_srvs/srv/Trigger"), ("controller", "rne send")):
+        node = RunningNode("/left/node", kind)
+        node.mode, node.controlled, node.age = "released", frozenset(["a"]), 0.0
+        node.joints = JointState(name=["a"], position=[0.1])
+        assert await_rest(Nodes(), node, 2.0)
+        assert advice in capsys.readouterr().out
+
+
+def test_a_path_tolerance_does_not_outlast_an_interruption_while_it_is_set(left, capsys, monkeypatch):
+    def interrupted(*arguments: object) -> None:
+        monkeypatch.undo()
+        set_parameters(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rne_dynamics.ros.sessions.running_nodes.set_parameters", interrupted)
+    assert main(["send", "--node", LEFT, "joint1=0.1", "--path-tolerance", "0.2"]) == 130
+    with RunningNodes() as nodes:
+        assert read_parameters(nodes, nodes.controller(LEFT), "constraints.joint1.trajectory") == [0.0]
+
+
 def test_state_and_stop(left, capsys):
     code, report = state(capsys)
     assert code == 0, report
@@ -127,6 +167,31 @@ def test_state_and_stop(left, capsys):
     assert report["state"] == "released"
     assert "send --recover" in report["remedy"]
     assert main(["stop", "--node", LEFT]) == 0, "a second stop changes nothing"
+
+
+def test_what_a_gripper_publishes_on_the_same_topic_is_not_the_arms(left, capsys, monkeypatch):
+    ended = threading.Event()
+    with session_node("gripper", "/left") as gripper, ThreadPoolExecutor() as threads:
+        states = gripper.create_publisher(JointState, "joint_states", 10)
+
+        def publish() -> None:
+            while not ended.wait(0.002):
+                states.publish(JointState(name=["finger"], position=[0.04], velocity=[0.0]))
+
+        threads.submit(publish)
+        try:
+            assert main(["stop", "--node", LEFT]) == 0
+            assert "the arm is at rest at joint1" in capsys.readouterr().out
+            assert [joint["name"] for joint in state(capsys)[1]["joints"]] == ["joint1", "joint2"]
+            monkeypatch.setattr("rne_dynamics.cli.with_ros.stop.SETTLED", 1.0)
+            freeze(left[0])
+            try:
+                assert main(["stop", "--node", LEFT]) == 1
+            finally:
+                thaw(left[0])
+        finally:
+            ended.set()
+    assert "whether the arm is at rest is NOT KNOWN" in capsys.readouterr().err
 
 
 @pytest.mark.slow

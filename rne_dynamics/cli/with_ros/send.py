@@ -76,7 +76,13 @@ def run(args: argparse.Namespace) -> int:
 def _moved(args: argparse.Namespace, kept: dict[RunningNode, dict[str, float]]) -> int:
     """Send a motion; `kept`: parameters that the controller is to have again afterwards."""
     from rne_dynamics.ros.sessions.in_process import send
-    from rne_dynamics.ros.sessions.running_nodes import RunningNodes, bound_path, follows_trajectories, read_model
+    from rne_dynamics.ros.sessions.running_nodes import (
+        RunningNodes,
+        follows_trajectories,
+        path_tolerances,
+        read_model,
+        set_parameters,
+    )
 
     options = _options(args)
     path = None if args.trajectory is None else read_trajectory(args.trajectory)
@@ -104,7 +110,8 @@ def _moved(args: argparse.Namespace, kept: dict[RunningNode, dict[str, float]]) 
             words = [word.strip() for word in args.goal]
             goal = parse_goal(words, model.robot, model.lower, model.upper)
         if args.path_tolerance is not None:
-            kept[controller] = bound_path(nodes, controller, model.robot.joint_names, args.path_tolerance)
+            kept[controller] = path_tolerances(nodes, controller, model.robot.joint_names)
+            set_parameters(nodes, controller, dict.fromkeys(kept[controller], args.path_tolerance))
     if noted():  # and the exception was lost: nothing is sent
         raise KeyboardInterrupt
 

@@ -222,6 +222,8 @@ def trouble(node: RunningNode) -> tuple[str, str] | None:
     if node.mode == "released":
         return f"the arm is released: {node.values.get('cause', '')}", f"`{rne('send --recover')}` holds it again"
     if node.mode == "waiting":
+        if node.status is not None and level(node) > 0:
+            return f"no usable joint state yet: {node.status.message}", "remove the cause"
         where = node.topic or "joint_states"
         return "no usable joint state yet", f"start the driver or the simulator; they publish {where}"
     if node.mode not in HELD:

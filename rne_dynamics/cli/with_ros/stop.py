@@ -7,8 +7,6 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from rne_dynamics.advice import rne
 from rne_dynamics.cli.arguments import argument, node_option, positive
 from rne_dynamics.cli.start import report
@@ -57,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
                 return _nothing(wanted)
             nodes.spin(Request.LONGEST, lambda: all(map(Request.over, asked.values())))
             stopped = [nodes.known[name] for name, request in asked.items() if _confirmed(name, request)]
-            resting = [_await_rest(nodes, node, args.timeout) for node in stopped]
+            resting = [await_rest(nodes, node, args.timeout) for node in stopped]
     except KeyboardInterrupt:
         what = f"the stop was requested of {', '.join(asked)} and goes on there" if asked else "NOTHING WAS STOPPED"
         return report("rne stop", f"interrupted: {what}; rest is NOT confirmed. {EMERGENCY}")
@@ -101,10 +99,10 @@ def _nothing(wanted: str | None) -> int:
     return _shout(f"NOTHING WAS STOPPED: {wanted} does not answer. {EMERGENCY}. `{rne('stop')}` stops all that run")
 
 
-def _await_rest(nodes: RunningNodes, node: RunningNode, timeout: float) -> bool:
+def await_rest(nodes: RunningNodes, node: RunningNode, timeout: float) -> bool:
     """Wait until the arm of a stopped controller is at rest; whether it is known to be."""
     begun = still_since = silent_since = time.monotonic()
-    place = None
+    place: dict[str, float] | None = None
     while (now := time.monotonic()) - begun < timeout:
         nodes.spin(0.05)
         nodes.look()
@@ -117,14 +115,19 @@ def _await_rest(nodes: RunningNodes, node: RunningNode, timeout: float) -> bool:
                        f"{node.topic or 'its topic'}. {EMERGENCY}")
                 return False
             continue
-        q, qd = np.array(node.joints.position), np.array(node.joints.velocity)
-        same = place is not None and place.shape == q.shape and bool((np.abs(q - place) < AT_REST * RESTING).all())
-        if not same or (np.abs(qd) > AT_REST).any():
+        q, qd = (
+            {name: x for name, x in zip(node.joints.name, values, strict=False) if name in node.controlled}
+            for values in (node.joints.position, node.joints.velocity)
+        )
+        same = place is not None and all(abs(x - place[name]) < AT_REST * RESTING for name, x in q.items())
+        if not same or any(abs(speed) > AT_REST for speed in qd.values()):
             still_since, place = now, q
         still = now - still_since >= RESTING
         if still and node.mode in SILENT:
-            where = ", ".join(f"{name} {x:.4g}" for name, x in zip(node.joints.name, q.tolist(), strict=False))
-            print(f"{node.name}: {node.mode}, the arm is at rest at {where}. `{rne('send --recover')}` holds it again")
+            where = ", ".join(f"{name} {x:.4g}" for name, x in q.items())
+            call = f"ros2 service call {node.name}/recover std_srvs/srv/Trigger"
+            again = f"`{call}` lets efforts pass" if node.kind == "gate" else f"`{rne('send --recover')}` holds it"
+            print(f"{node.name}: {node.mode}, the arm is at rest at {where}. {again} again")
             return True
         if still and node.mode == "stopping" and now - begun > HELD_BY_POLICY:
             print(f"{node.name}: the arm is at rest and still held (stop.policy, or long stop times)")

@@ -369,7 +369,7 @@ class LoopNode(Node):  # type: ignore[misc]  # rclpy may be absent where types a
 def loop_setup(node: ArmNode, robot: RigidRobot, settings: Settings, simulated: bool) -> Setup:
     """The setup of the control loop of `node`; `RneDynamicsError`: a type not installed, too few effort scales."""
     values = node.parameters.values
-    optional = {DRIVES: values["drives.topic"], BASE: values["base_motion.topic"]}
+    optional = {DRIVES: node.topic_of("drives.topic"), BASE: node.topic_of("base_motion.topic")}
     effort_type(values["command_message"])  # refuses a type that is not installed
     topics = ["/clock", "joint_states", EFFORT_TOPIC, "~/controller_state", "~/reference", "~/torque/command"]
     topics += [EXTERNAL_EFFORT, EXTERNAL_WRENCH, CONTACT, SETPOINTS]
@@ -377,6 +377,6 @@ def loop_setup(node: ArmNode, robot: RigidRobot, settings: Settings, simulated: 
     return Setup(
         settings, f"{node.get_name()}{LOOP}", node.get_namespace(),
         {name: node.resolve_topic_name(name) for name in topics} | {CLOCK_SEEN: seen_topic(node)}
-        | {name: node.resolve_topic_name(topic) for name, topic in optional.items() if topic},
+        | {name: topic for name, topic in optional.items() if topic},
         node.commanded, tuple(node.locked), effort_scales(robot, values), simulated, dict(values),
     )

@@ -351,5 +351,5 @@ class Throttle(Generic[T]):
     def flush(self, now: float, *, always: bool = False) -> None:
         """Pass on the waiting value, if the period is over or `always`."""
         if self._newest and (always or now - self._at >= self._period):
-            (value,), self._newest, self._at = self._newest, [], now
-            self._pass_on(value)
+            self._pass_on(self._newest[0])
+            self._newest, self._at = [], now

@@ -165,8 +165,6 @@ def gather(
 
 #: Number of message layouts that are kept: an arm, its gripper and others may share the topic.
 _LAYOUTS = 8
-# reading a member off its class is slow in Python 3.11
-WHOLE_STATE = Reading.WHOLE
 
 
 class Known(NamedTuple):
@@ -222,7 +220,7 @@ class StateReader:
             if known.size == size:
                 code, named = known.read(data, q, qd, effort), known.places.size
                 if code == WHOLE and named:
-                    return WHOLE_STATE
+                    return _WHOLE
                 if code != OTHER:
                     return self._map.verdict(code, q, qd) if named else _no_joint(q, qd, effort)
         return self._read_anew(data, q, qd, effort)

@@ -24,7 +24,8 @@ from rclpy.wait_for_message import wait_for_message
 from std_msgs.msg import String
 
 from rne_dynamics.compiling.apart import load_all
-from rne_dynamics.errors import ModelError, RneDynamicsError
+from rne_dynamics.control.locked_joints import LockedJoints, Measured
+from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.loop.hot_loop import SERVICE_PERIOD, HotLoop, NodeExecutor
 from rne_dynamics.ros.messages.topic_wait import LATCHED
@@ -36,14 +37,60 @@ from rne_dynamics.ros.parameters.table import COMMON, ParameterTable, make_stric
 Entity = TypeVar("Entity")
 
 
-class EntityNode(LifecycleNode):  # type: ignore[misc]  # rclpy may be absent where types are checked
-    """A lifecycle node that notes its entities, so that `release` destroys them; parameters as rclpy's."""
+#: Time between two log lines about what a start waits for, s.
+WAITING_PERIOD = 2.5
+#: How long a configure request over the service waits for the description on its topic, s.
+DESCRIPTION_TIMEOUT = 10.0
 
-    def __init__(self, name: str, **options: Any) -> None:
-        super().__init__(name, **options)
+
+class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent where types are checked
+    """A lifecycle node around one robot model, an open arm or a mechanism.
+
+    If the model file has flexible links, the robot is the rigid arm of the same file, the one that a controller uses;
+    `described` has the flexible links.
+
+    Subclasses define `build`, and may define `begin` and `end`; each may raise `RneDynamicsError`, which refuses the
+    transition with one logged line.
+
+    `name`: node name. `schema`: its parameters; `COMMON` is added. `overrides`: values that override those of the ROS
+    command line.
+    """
+
+    #: Whether parameters can be changed while the node runs, those that are not read-only.
+    live = True
+    #: Names of another controller for these parameters.
+    aliases: Sequence[ParameterAlias] = ()
+    _unmodelled = ""
+
+    def __init__(self, name: str, schema: Sequence[Parameter], overrides: Sequence[RosParameter] = ()) -> None:
+        super().__init__(name, parameter_overrides=list(overrides))
         self._entities: list[Any] = []
         #: The topic and the period that drive this node, if any.
         self.loop: HotLoop | None = None
+        self.parameters = ParameterTable(self, self.all_parameters(self.adapted(schema)), self.aliases, overrides)
+        make_strict(self)
+        self.finished, self.exit_code = False, 0
+        #: Whether an error in this package or in the control loop has ended it: the process then exits with 1.
+        self.failed = False
+        #: Whether more than one signal to end the process has come; set by `process.run`.
+        self.signalled_again: Callable[[], bool] = lambda: False
+        #: Called before the node may drive the arm for the first time: from then on a signal stops the arm first.
+        self.about_to_drive: Callable[[], None] = lambda: None
+        self.model = self.parameters["model"]
+        self.description = self.parameters["robot_description"]
+        self._lifecycle = {service.srv_type: service.callback for service in self.services}
+        next(s for s in self.services if s.srv_type is ChangeState).callback = self._on_change_state
+
+    @classmethod
+    def all_parameters(cls, schema: Sequence[Parameter]) -> tuple[Parameter, ...]:
+        """`COMMON` and those of `schema`, as this kind of node declares them."""
+        return (*(COMMON if cls.live else (replace(p, read_only=True) for p in COMMON)), *schema)
+
+    def adapted(self, schema: Sequence[Parameter]) -> Sequence[Parameter]:
+        """The schema for what the node is given."""
+        return schema
+
+    # -- entities and log ----------------------------------------------------------------------------------------------
 
     def keep(self, entity: Entity) -> Entity:
         """Note a publisher, subscription, service, client or timer for `release`; returns it."""
@@ -70,67 +117,6 @@ class EntityNode(LifecycleNode):  # type: ignore[misc]  # rclpy may be absent wh
         """Log a text as "info", "warning" or "error"."""
         log_at(self.get_logger(), level, text)
 
-    def release(self) -> None:
-        """Destroy what was kept."""
-        destroy: dict[type, Callable[[Any], bool]] = {
-            Publisher: self.destroy_publisher, Subscription: self.destroy_subscription,
-            Service: self.destroy_service, Timer: self.destroy_timer, Client: self.destroy_client,
-        }
-        for entity in reversed(self._entities):
-            next(how for kind, how in destroy.items() if isinstance(entity, kind))(entity)
-        self._entities.clear()
-        self.loop = None
-
-
-#: Time between two log lines about what a start waits for, s.
-WAITING_PERIOD = 2.5
-#: How long a configure request over the service waits for the description on its topic, s.
-DESCRIPTION_TIMEOUT = 10.0
-
-
-class ArmNode(EntityNode, ABC):
-    """A lifecycle node around one robot model, an open arm or a mechanism.
-
-    If the model file has flexible links, the robot is the rigid arm of the same file, the one that a controller uses;
-    `described` has the flexible links.
-
-    Subclasses define `build`, and may define `begin` and `end`; each may raise `RneDynamicsError`, which refuses the
-    transition with one logged line.
-
-    `name`: node name. `schema`: its parameters; `COMMON` is added. `overrides`: values that override those of the ROS
-    command line.
-    """
-
-    #: Whether parameters can be changed while the node runs, those that are not read-only.
-    live = True
-    #: Names of another controller for these parameters.
-    aliases: Sequence[ParameterAlias] = ()
-
-    def __init__(self, name: str, schema: Sequence[Parameter], overrides: Sequence[RosParameter] = ()) -> None:
-        super().__init__(name, parameter_overrides=list(overrides))
-        self.parameters = ParameterTable(self, self.all_parameters(self.adapted(schema)), self.aliases, overrides)
-        make_strict(self)
-        self.finished, self.exit_code = False, 0
-        #: Whether an error in this package or in the control loop has ended it: the process then exits with 1.
-        self.failed = False
-        #: Whether more than one signal to end the process has come; set by `process.run`.
-        self.signalled_again: Callable[[], bool] = lambda: False
-        #: Called before the node may drive the arm for the first time: from then on a signal stops the arm first.
-        self.about_to_drive: Callable[[], None] = lambda: None
-        self.model = self.parameters["model"]
-        self.description = self.parameters["robot_description"]
-        self._lifecycle = {service.srv_type: service.callback for service in self.services}
-        next(s for s in self.services if s.srv_type is ChangeState).callback = self._on_change_state
-
-    @classmethod
-    def all_parameters(cls, schema: Sequence[Parameter]) -> tuple[Parameter, ...]:
-        """`COMMON` and those of `schema`, as this kind of node declares them."""
-        return (*(COMMON if cls.live else (replace(p, read_only=True) for p in COMMON)), *schema)
-
-    def adapted(self, schema: Sequence[Parameter]) -> Sequence[Parameter]:
-        """The schema for what the node is given."""
-        return schema
-
     # -- for subclasses -----------------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -144,9 +130,16 @@ class ArmNode(EntityNode, ABC):
         """Come to rest; returns when the arm has been released."""
 
     def release(self) -> None:
-        """As the base, and let changes of parameters take effect at the next configuration."""
+        """Destroy what was kept, and let changes of parameters take effect at the next configuration."""
         self.parameters.disable_changes()
-        super().release()
+        destroy: dict[type, Callable[[Any], bool]] = {
+            Publisher: self.destroy_publisher, Subscription: self.destroy_subscription,
+            Service: self.destroy_service, Timer: self.destroy_timer, Client: self.destroy_client,
+        }
+        for entity in reversed(self._entities):
+            next(how for kind, how in destroy.items() if isinstance(entity, kind))(entity)
+        self._entities.clear()
+        self.loop = None
 
     # -- start and stop of the process --------------------------------------------------------------------------------
 
@@ -268,6 +261,7 @@ class ArmNode(EntityNode, ABC):
 
     def load(self) -> None:
         """Make `bare_robot`, of the controlled joints without payload, `locked`, and `described`; see `load_robot`."""
+        self._unmodelled = ""
         self.take(load_robot(
             self.model, self.description, self.parameters["joints"], self.parameters["gravity"]
         ))  # fmt: skip
@@ -282,14 +276,30 @@ class ArmNode(EntityNode, ABC):
         """The joints in the order of the effort commands."""
         return self.parameters["joints"] or self.bare_robot.joint_names
 
-    def relock(self, positions: Mapping[str, float], changed: Callable[[Values], Callable[[], None]]) -> str:
-        """Lock joints at other positions, with effect as a change of parameters; why not, empty if it is done."""
+    def topic_of(self, parameter: str) -> str:
+        """The full name of the topic or node that a parameter names, empty for none; `ParameterError` for no name."""
+        topic = self.parameters[parameter]
         try:
-            self.take(relocked(self.found, positions))
-            changed(self.parameters.values)()
-        except RneDynamicsError as error:
-            return str(error)
-        return ""
+            return self.resolve_topic_name(topic) if topic else ""
+        except RuntimeError as error:  # rclpy's own for it is private
+            why = str(error).partition(", at /")[0]
+            raise ParameterError(f"parameter {parameter} is {topic!r}, which is no ROS name: {why}") from None
+
+    def relock(
+        self, others: LockedJoints, measured: Mapping[str, Measured], changed: Callable[[Values], Callable[[], None]]
+    ) -> str:
+        """Lock `others` where they are `measured`, as a change of parameters; why there is no such model, or empty."""
+        now = time.monotonic()
+        if positions := others.update(now, measured):
+            try:
+                self.take(relocked(self.found, positions))
+                adopt = changed(self.parameters.values)
+            except RneDynamicsError as error:
+                self._unmodelled = f"no model with {others.report(now)}: {error}"
+            else:
+                self._unmodelled = ""
+                adopt()
+        return self._unmodelled
 
     def _await_description(self, timeout: float | None) -> None:
         """Wait for the latched description if both parameters are empty; None waits without limit."""

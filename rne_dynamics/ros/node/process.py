@@ -19,11 +19,12 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 import rclpy
+from rclpy.exceptions import InvalidParameterTypeException
 from rclpy.executors import Executor, ExternalShutdownException
 from rclpy.signals import SignalHandlerOptions
 
 from rne_dynamics.compiling.jit import COMPILED, UNCOMPILED
-from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.errors import ArgumentError, RneDynamicsError
 from rne_dynamics.interrupted import EXIT_INTERRUPTED, report_interrupted
 from rne_dynamics.ros.loop.hot_loop import NodeExecutor
 from rne_dynamics.ros.node.private_parts import report_missing
@@ -263,7 +264,7 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None, signals:
             import_type_support()
             note_files()
             arguments = None if argv is None else [sys.argv[0], *argv]
-            rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+            _initialise(arguments)
             executor = NodeExecutor()
             node = make()
             node.signalled_again, node.about_to_drive = lambda: stop.repeated, stop.defer
@@ -283,7 +284,7 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None, signals:
                 code = node.exit_code
         except (KeyboardInterrupt, ExternalShutdownException):
             code = 0
-        except RneDynamicsError as error:
+        except (RneDynamicsError, InvalidParameterTypeException) as error:  # the second: of parameters of rclpy's own
             if stop.early is None:
                 print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
         except Exception:  # noqa: BLE001 logged, and the arm is stopped
@@ -307,6 +308,14 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None, signals:
                 executor.shutdown(timeout_sec=0.0)
             rclpy.try_shutdown()
         return code if stop.early is None else stop.code_if_early()
+
+
+def _initialise(arguments: list[str] | None) -> None:
+    """Initialise ROS; `ArgumentError` for ROS arguments or parameter files that cannot be read."""
+    try:
+        rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    except RuntimeError as error:  # rclpy's own for them is private
+        raise ArgumentError(f"ROS does not start: {str(error).partition(', at /')[0]}") from None
 
 
 def log_at(log: Any, level: str, text: str) -> None:

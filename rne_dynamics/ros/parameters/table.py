@@ -138,7 +138,10 @@ class ParameterTable:
         self._node = node
         self._schema = tuple(schema)
         self._aliases = tuple(aliases)
-        self._given = given_to(node, overrides)
+        lists = {p.name: () for p in self._schema if isinstance(p.default, tuple)}
+        given = given_to(node, overrides)
+        # rcl has no value for an empty list
+        self._given = {name: lists.get(name) if value is None else value for name, value in given.items()}
         self._declared: dict[str, Parameter] = {}
         self._known: dict[str, Parameter] = {}  # also those whose value at the start was refused
         self._translated: set[str] = set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -122,8 +123,8 @@ class ConfiguredArm:
 # -- the session of `rne demo`: simulator and controller as two processes; moves are sent, topics recorded -------------
 
 
-#: Namespace of the demo, apart from any real arm.
-NAMESPACE = "/rne_demo"
+#: Namespace of the demo, apart from any real arm, and from another demo that runs at the same time.
+NAMESPACE = f"/rne_demo_{os.getpid()}"
 SIMULATOR, CONTROLLER, RECORDER = "simulator", "computed_torque_controller", "recorder"
 #: Time between sending a move and its start, and at rest after its end, simulated s.
 NOTICE = 0.5

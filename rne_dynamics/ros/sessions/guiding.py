@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -31,8 +32,8 @@ from rne_dynamics.ros.sessions.recorder import PATIENCE, STREAMS, Recording, Ses
 from rne_dynamics.ros.simulator_topics import WRENCHES
 from rne_dynamics.simulation.runs.push import Push
 
-#: Namespace of the session, apart from any real arm.
-NAMESPACE = "/rne_guide"
+#: Namespace of the session, apart from any real arm, and from another session that runs at the same time.
+NAMESPACE = f"/rne_guide_{os.getpid()}"
 SIMULATOR, CONTROLLER = "simulator", "gravity_compensation"
 #: Time between sending the pushes and the beginning of their times, simulated s.
 PUSH_NOTICE = 1.0

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from rcl_interfaces.srv import GetParameters, SetParametersAtomically
+from rcl_interfaces.srv import GetParameters, ListParameters, SetParametersAtomically
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node, NodeNameNonExistentError
 from rclpy.parameter import Parameter as RosParameter
@@ -52,7 +52,9 @@ class RunningNode:
         #: Last status on /diagnostics, and its values.
         self.status: DiagnosticStatus | None = None
         self.values: dict[str, str] = {}
-        #: Topic of its joint states, the last one, and when it came by the steady clock, s.
+        #: Its joints, empty until it has answered for them.
+        self.controlled: frozenset[str] = frozenset()
+        #: Topic of its joint states, the last one of its joints, and when it came by the steady clock, s.
         self.topic = ""
         self.joints: JointState | None = None
         self.received_at = 0.0
@@ -109,6 +111,7 @@ class RunningNodes:
         self.by_name: dict[str, RunningNode] = {}
         self.known: dict[str, RunningNode] = {}
         self._clients: dict[str, Any] = {}
+        self._lists: dict[str, Request] = {}
         self._graph: frozenset[object] = frozenset()
         self._changed_at = time.monotonic()
         self._node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 20)
@@ -241,6 +244,8 @@ class RunningNodes:
         namespace, _, own = node.name.rpartition("/")
         if any(set(kinds) & set(EFFORTS) for kinds in self._subscriptions(own, namespace).values()):
             node.kind = "gate"  # controllers publish efforts, gates receive them too
+        if not node.controlled:
+            self._ask_for_joints(node)
         if node.topic:
             return
         for reader in (f"{own}{LOOP}", own):
@@ -249,10 +254,22 @@ class RunningNodes:
                     node.topic = topic
 
         def on_joints(message: JointState) -> None:
-            node.joints, node.received_at = message, time.monotonic()
+            ours = node.controlled and node.controlled.issubset(message.name)  # grippers and others share the topic
+            if ours and len(message.position) == len(message.name):
+                node.joints, node.received_at = message, time.monotonic()
 
         if node.topic:
             self._node.create_subscription(JointState, node.topic, on_joints, NEWEST)
+
+    def _ask_for_joints(self, node: RunningNode) -> None:
+        """Ask a node which joints it has limits of, again where no answer came."""
+        asked = self._lists.get(node.name)
+        if asked is not None and asked.response is not None:
+            names = asked.response.result.names
+            node.controlled = frozenset(name.split(".", 1)[1].rpartition(".")[0] for name in names) - {""}
+        elif asked is None or asked.over():
+            request = ListParameters.Request(prefixes=["limits"])
+            self._lists[node.name] = self.ask(ListParameters, f"{node.name}/list_parameters", request)
 
     def _subscriptions(self, name: str, namespace: str) -> dict[str, list[str]]:
         """Topics that a node subscribes to, with their types; none if it is not discovered yet."""
@@ -333,14 +350,10 @@ def read_model(nodes: RunningNodes, controller: RunningNode) -> RunningModel:
     )
 
 
-def bound_path(
-    nodes: RunningNodes, controller: RunningNode, joints: Iterable[str], tolerance: float
-) -> dict[str, float]:
-    """Set a controller's path tolerance, rad or m, of all joints; the parameters as they were before."""
+def path_tolerances(nodes: RunningNodes, controller: RunningNode, joints: Iterable[str]) -> dict[str, float]:
+    """The parameters of a controller's path tolerances, rad or m, as they are."""
     names = [f"constraints.{name}.trajectory" for name in joints]
-    before = read_parameters(nodes, controller, *names)
-    set_parameters(nodes, controller, dict.fromkeys(names, tolerance))
-    return dict(zip(names, before, strict=True))
+    return dict(zip(names, read_parameters(nodes, controller, *names), strict=True))
 
 
 def set_parameters(nodes: RunningNodes, controller: RunningNode, values: Mapping[str, float]) -> None:
