@@ -53,13 +53,13 @@ Bound = Callable[..., Any]
 
 
 def in_parts(fill: Bound, parts: Callable[..., Any]) -> Bound:
-    """A function (q, qd, x, out=None) whose answer names the parts of its output."""
-    named = named_parts(parts)
+    """A function of the vectors, and ``out=None``, whose answer names the parts of its output."""
+    in_out = named_parts(parts)
 
-    def bound(q: Array, qd: Array, x: Array, out: Array | None = None) -> Any:
+    def bound(*vectors: Array, out: Array | None = None, **named: Array) -> Any:
         if out is not None:
-            return named(fill(q, qd, x, out))
-        answer = fill(q, qd, x)
+            return in_out(fill(*vectors, out=out, **named))
+        answer = fill(*vectors, **named)
         return parts(answer[0], answer[1], answer[2])
 
     return bound
