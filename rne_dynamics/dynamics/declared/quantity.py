@@ -53,13 +53,18 @@ Bound = Callable[..., Any]
 
 
 def in_parts(fill: Bound, parts: Callable[..., Any]) -> Bound:
-    """A function of the vectors, and ``out=None``, whose answer names the parts of its output."""
-    in_out = named_parts(parts)
+    """A function (q, qd, x, out=None) whose answer names the parts of its output; x may be given by its name."""
+    named = named_parts(parts)
 
-    def bound(*vectors: Array, out: Array | None = None, **named: Array) -> Any:
+    def bound(
+        q: Array, qd: Array, x: Array | None = None, out: Array | None = None, *, qdd: Any = None, tau: Any = None
+    ) -> Any:
+        if x is None and (qdd is not None or tau is not None):
+            third = {"qdd": qdd} if tau is None else {"tau": tau}
+            return parts(*fill(q, qd, out=out, **third))
         if out is not None:
-            return in_out(fill(*vectors, out=out, **named))
-        answer = fill(*vectors, **named)
+            return named(fill(q, qd, x, out))
+        answer = fill(q, qd, x)
         return parts(answer[0], answer[1], answer[2])
 
     return bound
