@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.branch_free import (
     SETTLED,
@@ -78,8 +78,7 @@ def code_of(
     """
     if quantity not in WITH_CODE or not generic_rank(mechanism).coordinates:
         return None
-    key = quantity, b"" if base is None else base.tobytes()
-    return kept_code(mechanism, key, lambda: recipe_of(mechanism, quantity, base), quick=quick)
+    return kept_code(mechanism, (quantity,), lambda: recipe_of(mechanism, quantity, base), base, quick=quick)
 
 
 def by_own_code(quantity: str) -> Callable[[F], F]:
@@ -87,13 +86,8 @@ def by_own_code(quantity: str) -> Callable[[F], F]:
     inputs = WITH_CODE[quantity].inputs
 
     def own(mechanism: Mechanism, general: F) -> Callable[..., Any] | None:
-        if not mechanism.specialised:
-            return None
-
-        def rows(*vectors: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
-            return state_arrays(mechanism, **dict(zip(inputs, vectors, strict=True)))
-
-        return own_function(mechanism, quantity, code_of(mechanism, quantity, quick=True), rows, general)
+        code = code_of(mechanism, quantity, quick=True) if mechanism.specialised else None
+        return own_function(mechanism, quantity, inputs, code, state_arrays, general)
 
     return specialised.by_own_code(quantity, len(inputs), own)
 

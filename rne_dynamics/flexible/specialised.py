@@ -6,6 +6,7 @@ All answers of a quantity are rows of one array, since machine code fills one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -109,16 +110,13 @@ def by_own_code(parts: type[Any]) -> Callable[[F], F]:
             check_flexible(arm)
             at = arm.nz if matrix else arm.n
 
-            def rows(*vectors: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
-                return coordinates(arm, **dict(zip(inputs, vectors, strict=True)))
-
             def apart(*vectors: ArrayLike) -> Any:
                 out = call(*vectors)
                 both = (out[..., :at, :], out[..., at, :]) if matrix else (out[..., :at], out[..., at:])
                 return parts(*both) if out.ndim == 1 + matrix else parts(*map(np.ascontiguousarray, both))
 
             code = arm_code(arm, name) if arm.specialised else None
-            call: Any = own_function(arm, name, code, rows, general, lambda answer: _in_one(name, answer))
+            call: Any = own_function(arm, name, inputs, code, coordinates, general, partial(_in_one, name))
             return None if call is None else apart
 
         return specialised.by_own_code(name, len(inputs), own)(function)
@@ -164,8 +162,7 @@ def arm_code(arm: FlexibleArm, quantity: str, base: Array | None = None) -> Stat
     """Code of one of `WITH_CODE`, whatever the arm was made from, for a base at rest or of this motion (12,)."""
     kernel, inputs = WITH_CODE[quantity]
     shape = (arm.nz + 1, arm.nz) if quantity == _MATRIX else (arm.nz,)
-    key = kernel, b"" if base is None else base.tobytes()
-    return kept_code(arm, key, lambda: _recipe(arm, kernel.__name__, kernel, inputs, shape, base))
+    return kept_code(arm, (kernel,), lambda: _recipe(arm, kernel.__name__, kernel, inputs, shape, base), base)
 
 
 def _recipe(

@@ -220,7 +220,7 @@ def load_trimesh() -> Any:
 
 
 def farthest(shapes: Iterable[Visual], origin: str, point: Array) -> float | None:
-    """Largest distance of shapes in the URDF at `origin` from a point, m; None where a mesh is missing, or all empty."""
+    """Largest distance of shapes in the URDF at `origin` from a point, m; None where it is not known."""
     trimesh = load_trimesh()
     scene = trimesh.Scene()
     try:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.errors import ArgumentError, check_loaded
-from rne_dynamics.model.inertia import Array, read_only
+from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     COLUMNS,
     FLOATING,
@@ -280,6 +280,5 @@ def with_floating_root(robot: RobotModel) -> tuple[NDArray[np.int64], Array]:
     row = np.zeros((1, COLUMNS))
     row[0, [ROTATION, ROTATION + 4, ROTATION + 8]] = 1.0
     row[0, MULTIPLIER] = 1.0
-    # read-only as the model's own: kernels are compiled for these
-    return read_only(np.concatenate([root, above])), read_only(np.concatenate([row, robot.parameters]))
+    return np.concatenate([root, above]), np.concatenate([row, robot.parameters])
 

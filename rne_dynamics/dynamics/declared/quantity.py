@@ -245,8 +245,7 @@ class Quantity:
         self, robot: RobotModel, link: str = "", base: Array | None = None, *, quick: bool = False
     ) -> StateCode | None:
         """Machine code for one state of this robot alone, for a base at rest or of this motion; None without one."""
-        key = self.name, link, b"" if base is None else base.tobytes()
-        return kept_code(robot, key, lambda: self.recipe(robot, link, base), quick=quick)
+        return kept_code(robot, (self.name, link), lambda: self.recipe(robot, link, base), base, quick=quick)
 
     def call_code(self, robot: RobotModel, link: str = "", *, loaded: bool = False) -> StateCode | None:
         """The code of a robot's plain functions, its own or what models share; None without one.

@@ -63,12 +63,15 @@ def with_base_and_loads(robot: RobotModel, count: int, base: Array, loads: Array
 
 
 def kept_code(
-    robot: RobotModel | OnTree, key: tuple[Any, ...], recipe: Callable[[], Recipe | None], *, quick: bool = False
+    robot: RobotModel | OnTree, key: tuple[Any, ...], recipe: Callable[[], Recipe | None], base: Array | None = None,
+    *, quick: bool = False,
 ) -> StateCode | None:
     """Machine code for one state, made at the first call and kept with the robot; None where there is none.
 
-    With `quick` only what is on disk, or compiled in about half a second.
+    It is found by `key` and the base's motion (12,). With `quick` only what is on disk, or compiled in about half a
+    second.
     """
+    key = *key, b"" if base is None else base.tobytes()
 
     def make() -> StateCode | None:
         from rne_dynamics.straight_line.state_code import state_code  # with LLVM
@@ -98,19 +101,19 @@ def rows_by(
 
 
 def own_function(
-    robot: Any, name: str, code: StateCode | None, checked_rows: Callable[..., Any], general: Callable[..., Any],
-    joined: Callable[..., Array] = lambda answer: answer,
+    robot: Any, name: str, inputs: tuple[str, ...], code: StateCode | None, checked: Callable[..., Any],
+    general: Callable[..., Any], joined: Callable[..., Array] = lambda answer: answer,
 ) -> Callable[..., Any] | None:
     """The checked function of the vectors by machine code; None without code.
 
-    ``checked_rows(*vectors)`` gives the leading shape and rows of states, ``general(robot, *rows)`` answers what the
-    code refuses, and `joined` makes one array of that answer.
+    ``checked(robot, q=…)`` gives the leading shape and rows of states of its `inputs`, ``general(robot, *rows)``
+    answers what the code refuses, and `joined` makes one array of that answer.
     """
     if code is None:
         return None
 
     def otherwise(*vectors: Any) -> Array:
-        lead, rows = checked_rows(*vectors)
+        lead, rows = checked(robot, **dict(zip(inputs, vectors, strict=True)))
         some = rows_by(code, tuple(rows), code.shape, lambda chosen: joined(general(robot, *(x[chosen] for x in rows))))
         return some.reshape((*lead, *code.shape))
 
