@@ -26,7 +26,7 @@ from rne_dynamics.closed_chain.packed import Packed, pack, workspace
 from rne_dynamics.compiling.plain import PlainKernels
 from rne_dynamics.dynamics.declared import specialised
 from rne_dynamics.dynamics.declared.arguments import state_arrays
-from rne_dynamics.dynamics.declared.specialised import kept_code, own_function, rounded_turns
+from rne_dynamics.dynamics.declared.specialised import kept_code, rounded_turns
 from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTATION
@@ -83,13 +83,10 @@ def code_of(
 
 def by_own_code(quantity: str) -> Callable[[F], F]:
     """Decorator of a function of a mechanism and states, see `declared.specialised.by_own_code`."""
-    inputs = WITH_CODE[quantity].inputs
-
-    def own(mechanism: Mechanism, general: F) -> Callable[..., Any] | None:
-        code = code_of(mechanism, quantity, quick=True) if mechanism.specialised else None
-        return own_function(mechanism, quantity, inputs, code, state_arrays, general)
-
-    return specialised.by_own_code(quantity, len(inputs), own)
+    return specialised.by_own_code(
+        quantity, WITH_CODE[quantity].inputs, state_arrays,
+        lambda mechanism: code_of(mechanism, quantity, quick=True) if mechanism.specialised else None,
+    )  # fmt: skip
 
 
 def recipe_of(mechanism: Mechanism, quantity: str, base: Array | None = None) -> Recipe | None:

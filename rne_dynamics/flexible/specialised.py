@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.declared import specialised
-from rne_dynamics.dynamics.declared.specialised import kept_code, own_function, rounded_turns, rows_by
+from rne_dynamics.dynamics.declared.specialised import kept_code, rounded_turns, rows_by
 from rne_dynamics.flexible.inertia import flexible_terms_kernel
 from rne_dynamics.flexible.packed import Packed, check_flexible, coordinates, pack
 from rne_dynamics.model.dice import Dice
@@ -104,10 +104,13 @@ def by_own_code(parts: type[Any]) -> Callable[[F], F]:
 
     def decorate(function: F) -> F:
         name = function.__name__
-        inputs, matrix = WITH_CODE[name][1], name == _MATRIX
+        matrix = name == _MATRIX
 
-        def own(arm: FlexibleArm, general: F) -> Callable[..., Any] | None:
+        def code(arm: FlexibleArm) -> StateCode | None:
             check_flexible(arm)
+            return arm_code(arm, name) if arm.specialised else None
+
+        def finished(call: Callable[..., Any], arm: FlexibleArm) -> Callable[..., Any]:
             at = arm.nz if matrix else arm.n
 
             def apart(*vectors: ArrayLike) -> Any:
@@ -115,11 +118,12 @@ def by_own_code(parts: type[Any]) -> Callable[[F], F]:
                 both = (out[..., :at, :], out[..., at, :]) if matrix else (out[..., :at], out[..., at:])
                 return parts(*both) if out.ndim == 1 + matrix else parts(*map(np.ascontiguousarray, both))
 
-            code = arm_code(arm, name) if arm.specialised else None
-            call: Any = own_function(arm, name, inputs, code, coordinates, general, partial(_in_one, name))
-            return None if call is None else apart
+            return apart
 
-        return specialised.by_own_code(name, len(inputs), own)(function)
+        decorator = specialised.by_own_code(
+            name, WITH_CODE[name][1], coordinates, code, partial(_in_one, name), finished
+        )
+        return decorator(function)
 
     return decorate
 
