@@ -58,12 +58,10 @@ def posture_rows(mechanism: Mechanism, q_tree: ArrayLike) -> Array:
 
 def start_rows(mechanism: Mechanism, start: Start, lead: tuple[int, ...]) -> tuple[Array, bool]:
     """Rows from which assembly starts, 1 or batch, and whether each row follows the one before."""
-    if isinstance(start, str):
-        if start != "previous":
-            raise ArgumentError(f"start is {start!r}; it must be 'previous', None, or a posture of all joints")
-        return mechanism.posture.reshape(1, -1).copy(), True
-    if start is None:
-        return mechanism.posture.reshape(1, -1).copy(), False
+    if isinstance(start, str) and start != "previous":
+        raise ArgumentError(f"start is {start!r}; it must be 'previous', None, or a posture of all joints")
+    if start is None or isinstance(start, str):
+        return mechanism.posture.reshape(1, -1), start is not None
     array = tree_vectors(mechanism, "start", start)
     if array.ndim == 1:
         return array.reshape(1, -1).copy(), False
