@@ -47,7 +47,7 @@ class BatchFunction:
             self._code = None if made is None else batch_code(made)
         self.engine: Engine = "general" if self._code is None else "straight_line"
         if self._code is None:
-            self._general(tuple(np.empty((0, width)) for width in self._widths), np.empty((0, *self.shape)))
+            self._fill(*(np.empty((0, width)) for width in self._widths), np.empty((0, *self.shape)))
 
     def _of_arm(self) -> tuple[Callable[[], Recipe | None], Callable[..., None]]:
         """Recipe of the straight-line code, and the general kernel that fills the last of checked rows."""
@@ -78,7 +78,7 @@ class BatchFunction:
         answer = np.empty((count, *self.shape)) if out is None else self._checked_out(out, count, rows)
         if self._code is None:
             self._check_finite(rows)
-            self._crew.deal(lambda a, b: self._general(tuple(r[a:b] for r in rows), answer[a:b]), count)
+            self._crew.deal(lambda a, b: self._fill(*(r[a:b] for r in rows), answer[a:b]), count)
         else:
             self._straight_line(self._code, rows, answer)
         parts = self._declared.parts
@@ -94,11 +94,8 @@ class BatchFunction:
             # angles beyond what the sine is made for, and what the kernel decides otherwise than for most states
             chosen = np.flatnonzero(refused)
             some = np.empty((len(chosen), *self.shape))
-            self._general(tuple(row[chosen] for row in rows), some)
+            self._fill(*(row[chosen] for row in rows), some)
             answer[chosen] = some
-
-    def _general(self, rows: tuple[Array, ...], answer: Array) -> None:
-        self._fill(*rows, answer)
 
     def _check_finite(self, rows: tuple[Array, ...]) -> None:
         """As the plain functions check, and with their words."""
@@ -115,7 +112,7 @@ class BatchFunction:
             wanted = f"(B, {width})" if not rows else f"({len(rows[0])}, {width}), one row a state like q"
             if array.ndim != 2 or array.shape[1] != width or (rows and len(array) != len(rows[0])):
                 raise ArgumentError(f"{name} has shape {array.shape}; robot {self.robot.name!r} wants {wanted}")
-            rows.append(_plain(array))
+            rows.append(np.require(array, np.float64, ["C", "A"]))
         return tuple(rows)
 
     def _checked_out(self, out: Array, count: int, rows: tuple[Array, ...]) -> Array:
@@ -127,12 +124,6 @@ class BatchFunction:
             if np.may_share_memory(out, row):
                 raise ArgumentError(f"out overlaps {name} in memory; give it memory of its own")
         return out
-
-
-def _plain(array: Array) -> Array:
-    """In C order, aligned and of no subclass; writable, since kernels are compiled for writable arrays only."""
-    plain = np.require(array, np.float64, ["C", "A"]).view(np.ndarray)
-    return plain if plain.flags.writeable else plain.copy()
 
 
 def bind_batch(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from rne_dynamics.advice import install
 from rne_dynamics.bound import offered
@@ -15,9 +15,6 @@ from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.straight_line import recipe
-
-if TYPE_CHECKING:  # with LLVM
-    pass
 
 
 @dataclass(frozen=True, eq=False)

@@ -123,6 +123,8 @@ def _cases(
             )
     if len(set(at)) < len(at):
         raise ArgumentError(f"links are {', '.join(at)}; name each once")
+    if chosen == ["jacobian"] and not at:
+        raise ArgumentError("no links are given, and quantities are jacobian alone; name a link, or another quantity")
     cases = [(f"{prefix}_{x}", x, "") for x in chosen if x != "jacobian"]
     if "jacobian" in chosen:
         cases += [(f"{prefix}_jacobian_{part}", "jacobian", link) for link, part in distinct(at).items()]

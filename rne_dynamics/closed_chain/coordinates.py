@@ -23,8 +23,8 @@ from rne_dynamics.closed_chain.independence import (
     scaled_jacobian,
 )
 from rne_dynamics.closed_chain.packed import Work, pack, workspace
-from rne_dynamics.closed_chain.rows import MOVE, broadcast_rows, posture_rows, run
-from rne_dynamics.dynamics.declared.arguments import state_arrays
+from rne_dynamics.closed_chain.rows import MOVE, posture_rows, run, tree_vectors
+from rne_dynamics.dynamics.declared.arguments import as_rows, state_arrays
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
@@ -63,8 +63,7 @@ def motion_map(mechanism: Mechanism, q_tree: ArrayLike) -> MotionMap:
 
     Where the actuated joints are more than the freedoms, T is right for velocities that the loops allow.
     """
-    lead = np.shape(q_tree)[:-1]
-    rows = posture_rows(mechanism, q_tree)
+    lead, (rows,) = as_rows({"q_tree": tree_vectors(mechanism, "q_tree", q_tree)})
     T = run(mechanism, MOVE, rows[:, mechanism.actuated], postures=rows).T
     packed = pack(mechanism)
     work = workspace(packed)
@@ -94,12 +93,10 @@ def tree_motion(mechanism: Mechanism, q_tree: ArrayLike, qd: ArrayLike, qdd: Arr
 
     Parameters and errors as for `motion_map`.
     """
-    postures = posture_rows(mechanism, q_tree)
-    joints, (velocities, accelerations) = state_arrays(mechanism, qd=qd, qdd=qdd)
-    lead = np.broadcast_shapes(np.shape(q_tree)[:-1], joints)
-    postures = posture_rows(mechanism, q_tree, lead)
-    velocities, accelerations = (
-        broadcast_rows(rows.reshape((*joints, mechanism.n)), lead) for rows in (velocities, accelerations)
+    joints, rows = state_arrays(mechanism, qd=qd, qdd=qdd)
+    v, a = (row.reshape((*joints, mechanism.n)) for row in rows)
+    lead, (postures, velocities, accelerations) = as_rows(
+        {"q_tree": tree_vectors(mechanism, "q_tree", q_tree), "qd": v, "qdd": a}
     )
     moved = run(mechanism, MOVE, postures[:, mechanism.actuated], velocities, postures=postures)
     acceleration = moved.acceleration + np.einsum("bij,bj->bi", moved.T, accelerations)

@@ -34,8 +34,7 @@ _PREFERRED = 0.03
 
 def evaluated(packed: Packed, work: Work, q_tree: Array, velocity: Array | None = None) -> Work:
     """`work` with the constraints of one posture in it."""
-    # a read-only array would have it compiled anew
-    constraints_kernel(packed, work, np.array(q_tree), np.zeros(len(q_tree)) if velocity is None else velocity)
+    constraints_kernel(packed, work, q_tree, np.zeros(len(q_tree)) if velocity is None else velocity)
     return work
 
 

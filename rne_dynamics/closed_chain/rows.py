@@ -38,7 +38,8 @@ from rne_dynamics.spatial.rows import copy_into, product, transposed_times
 Start = ArrayLike | Literal["previous"] | None
 
 
-def _postures(mechanism: Mechanism, name: str, value: ArrayLike) -> Array:
+def tree_vectors(mechanism: Mechanism, name: str, value: ArrayLike) -> Array:
+    """Finite numbers of all joints of the tree, (…, tree n); `ArgumentError`."""
     width = mechanism.robot.nq
     return vectors(name, value, width, f"it must be (..., {width}), all joints of {mechanism.name!r}'s tree")
 
@@ -49,21 +50,19 @@ def broadcast_rows(array: Array, lead: tuple[int, ...]) -> Array:
     return np.array(rows, dtype=np.float64, order="C")
 
 
-def posture_rows(mechanism: Mechanism, q_tree: ArrayLike, lead: tuple[int, ...] | None = None) -> Array:
-    """Positions of all joints of the tree, (…, tree n), as rows; `lead` as they are to be broadcast to."""
-    array = _postures(mechanism, "q_tree", q_tree)
-    return broadcast_rows(array, array.shape[:-1] if lead is None else lead)
+def posture_rows(mechanism: Mechanism, q_tree: ArrayLike) -> Array:
+    """Positions of all joints of the tree, (…, tree n), as rows."""
+    array = tree_vectors(mechanism, "q_tree", q_tree)
+    return broadcast_rows(array, array.shape[:-1])
 
 
 def start_rows(mechanism: Mechanism, start: Start, lead: tuple[int, ...]) -> tuple[Array, bool]:
     """Rows from which assembly starts, 1 or batch, and whether each row follows the one before."""
-    if isinstance(start, str):
-        if start != "previous":
-            raise ArgumentError(f"start is {start!r}; it must be 'previous', None, or a posture of all joints")
-        return mechanism.posture.reshape(1, -1).copy(), True
-    if start is None:
-        return mechanism.posture.reshape(1, -1).copy(), False
-    array = _postures(mechanism, "start", start)
+    if isinstance(start, str) and start != "previous":
+        raise ArgumentError(f"start is {start!r}; it must be 'previous', None, or a posture of all joints")
+    if start is None or isinstance(start, str):
+        return mechanism.posture.reshape(1, -1), start is not None
+    array = tree_vectors(mechanism, "start", start)
     if array.ndim == 1:
         return array.reshape(1, -1).copy(), False
     try:

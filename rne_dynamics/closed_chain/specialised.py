@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.branch_free import (
     SETTLED,
@@ -26,7 +26,7 @@ from rne_dynamics.closed_chain.packed import Packed, pack, workspace
 from rne_dynamics.compiling.plain import PlainKernels
 from rne_dynamics.dynamics.declared import specialised
 from rne_dynamics.dynamics.declared.arguments import state_arrays
-from rne_dynamics.dynamics.declared.specialised import kept_code, own_function, rounded_turns
+from rne_dynamics.dynamics.declared.specialised import kept_code, rounded_turns
 from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTATION
@@ -78,24 +78,15 @@ def code_of(
     """
     if quantity not in WITH_CODE or not generic_rank(mechanism).coordinates:
         return None
-    key = quantity, b"" if base is None else base.tobytes()
-    return kept_code(mechanism, key, lambda: recipe_of(mechanism, quantity, base), quick=quick)
+    return kept_code(mechanism, (quantity,), lambda: recipe_of(mechanism, quantity, base), base, quick=quick)
 
 
 def by_own_code(quantity: str) -> Callable[[F], F]:
     """Decorator of a function of a mechanism and states, see `declared.specialised.by_own_code`."""
-    inputs = WITH_CODE[quantity].inputs
-
-    def own(mechanism: Mechanism, general: F) -> Callable[..., Any] | None:
-        if not mechanism.specialised:
-            return None
-
-        def rows(*vectors: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
-            return state_arrays(mechanism, **dict(zip(inputs, vectors, strict=True)))
-
-        return own_function(mechanism, quantity, code_of(mechanism, quantity, quick=True), rows, general)
-
-    return specialised.by_own_code(quantity, len(inputs), own)
+    return specialised.by_own_code(
+        quantity, WITH_CODE[quantity].inputs, state_arrays,
+        lambda mechanism: code_of(mechanism, quantity, quick=True) if mechanism.specialised else None,
+    )  # fmt: skip
 
 
 def recipe_of(mechanism: Mechanism, quantity: str, base: Array | None = None) -> Recipe | None:

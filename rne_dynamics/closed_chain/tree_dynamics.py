@@ -20,11 +20,18 @@ from rne_dynamics.closed_chain.closing import SINGULAR
 from rne_dynamics.closed_chain.constraints import cut_loads
 from rne_dynamics.closed_chain.independence import RANK, evaluated, generic_rank, refusal, scaled_jacobian
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
-from rne_dynamics.closed_chain.rows import Rows, empty_rows, posture_rows
+from rne_dynamics.closed_chain.rows import Rows, empty_rows, tree_vectors
 from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, Tree, open_torque, tree_accelerations, tree_workspace
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
-from rne_dynamics.dynamics.declared.arguments import BaseMotion, Wrenches, bodies_wrenches, packed_base, vectors
+from rne_dynamics.dynamics.declared.arguments import (
+    BaseMotion,
+    Wrenches,
+    as_rows,
+    bodies_wrenches,
+    packed_base,
+    vectors,
+)
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
@@ -50,10 +57,9 @@ def tree_forward_dynamics(
     rad/s² or m/s², shape (…, tree n). Raises SingularInertiaError: a freedom that moves no inertia; names a joint that
     it moves. ArgumentError: wrong shapes, NaN or infinity. ModelError: an unknown link in `wrenches`.
     """
+    arrays = {name: tree_vectors(mechanism, name, x) for name, x in (("q_tree", q_tree), ("qd_tree", qd_tree))}
     efforts = vectors("tau", tau, mechanism.n, f"it must be (..., {mechanism.n}), one an actuated joint")
-    lead = np.broadcast_shapes(np.shape(q_tree)[:-1], np.shape(qd_tree)[:-1], efforts.shape[:-1])
-    q, v = posture_rows(mechanism, q_tree, lead), posture_rows(mechanism, qd_tree, lead)
-    rows = np.broadcast_to(efforts, (*lead, mechanism.n)).reshape(len(q), mechanism.n)
+    lead, (q, v, rows) = as_rows(arrays | {"tau": efforts})
     base, loads = packed_base(mechanism.robot, base_motion, lead), bodies_wrenches(mechanism.robot, wrenches, lead)
     return tree_forward(mechanism, base, q, v, rows, loads).reshape((*lead, mechanism.robot.n))
 

@@ -10,7 +10,6 @@ from rne_dynamics.compiling.instructions import Instructions, UntranslatableErro
 from rne_dynamics.compiling.kinds import (
     BOOL,
     ELEMENTS,
-    FLOAT,
     INT,
     ArrayKind,
     Kind,
@@ -74,20 +73,18 @@ class Arrays(Instructions):
         found = self.let(f"load {memory}, ptr {pointer}, align {size}")
         if kind == BOOL:
             return Number(BOOL, self.let(f"trunc i8 {found} to i1"))
-        if memory in ("i8", "i32"):
-            return Number(INT, self.let(f"{'zext' if memory == 'i8' else 'sext'} {memory} {found} to i64"))
+        if memory == "i8":
+            return Number(INT, self.let(f"zext i8 {found} to i64"))
         return Number(kind, found)
 
     def store(self, element: str, pointer: str, value: Any) -> None:
         """Put a number into an array's element."""
         kind, memory, size, _ = ELEMENTS[element]
-        if kind == INT and kind_of(value) == FLOAT:
-            value = self.whole(value)
         text = self.register(self.truth(value) if kind == BOOL else value, kind)
         if kind == BOOL:
             text = self.let(f"zext i1 {text} to i8")
-        elif memory in ("i8", "i32"):
-            text = self.let(f"trunc i64 {text} to {memory}")
+        elif memory == "i8":
+            text = self.let(f"trunc i64 {text} to i8")
         self.wrote(pointer)
         self.do(f"store {memory} {text}, ptr {pointer}, align {size}")
 
@@ -254,18 +251,15 @@ class Variable(NamedTuple):
     slots: tuple[str, ...]
 
 
-class JoinedError(Exception):
-    """A variable takes values of several kinds: the function is to be translated anew."""
-
-
 class Variables(Arrays):
     """The variables of a function; `scope` has them, and values that do not change, by name."""
 
     def __init__(self, assigned: Mapping[str, int]) -> None:
         super().__init__()
         self._assigned = assigned
-        self._wider: dict[str, Kind] = {}
-        #: Whether tables got items of other kinds than they were made for: the function is to be translated anew.
+        #: Kinds of tables' items, by the tables' numbers.
+        self._items: dict[int, Kind] = {}
+        #: Whether a table got its first item after it was made for none: the function is to be translated anew.
         self.is_outdated, self._tables = False, 0
         self.scope: dict[str, Any] = {}
 
@@ -273,13 +267,20 @@ class Variables(Arrays):
         """A variable without a value."""
         return Variable(kind, tuple(self.slot(part) for part in registers(kind)))
 
-    def put(self, variable: Variable, value: Any) -> None:
-        """Give it a value."""
+    def put(self, variable: Variable, value: Any, name: str = "a value") -> None:
+        """Give it a value, of a kind that its first one holds."""
+        self.check_kind(name, value, variable.kind)
         texts = self.parts(value, variable.kind)
         for part, slot, text in zip(registers(variable.kind), variable.slots, texts, strict=True):
             self.do(f"store {part} {text}, ptr {slot}")
             if part == "ptr":
                 self.derive(slot, slot, text)
+
+    @staticmethod
+    def check_kind(name: str, value: Any, known: Kind) -> None:
+        """Refuse a value that a kind does not hold."""
+        if joined(kind_of(value), known) != known:
+            raise UntranslatableError(f"{name} is a {known}, and then a {kind_of(value)}")
 
     def get(self, variable: Variable) -> Any:
         """Its value."""
@@ -294,32 +295,17 @@ class Variables(Arrays):
             if self._assigned.get(name, 0) == 1 and not _runs(value):
                 self.scope[name] = value
                 return
-            known = self.scope[name] = self.new_variable(self.joined_kind(name, kind_of(value), None))
-        self.joined_kind(name, kind_of(value), known.kind)
-        self.put(known, value)
-
-    def joined_kind(self, name: str, kind: Kind, known: Kind | None) -> Kind:
-        """The kind of what is given a value; `JoinedError` where it was made for a narrower one."""
-        for other in (self._wider.get(name), known):
-            if other is not None:
-                wider = joined(kind, other)
-                if wider is None:
-                    raise UntranslatableError(f"{name} is a {other}, and then a {kind}")
-                kind = wider
-        if known is not None and kind != known:
-            self._wider[name] = kind
-            raise JoinedError
-        return kind
+            known = self.scope[name] = self.new_variable(kind_of(value))
+        self.put(known, value, name)
 
     # tables
 
     def new_table(self, count: Any) -> Table:
         """A table for so many items; their kind is that of what is put into it."""
         self._tables += 1
-        name = f"table {self._tables}"
-        item = self._wider.get(name)
+        item = self._items.get(self._tables)
         size = 0 if item is None else 8 * len(registers(item))
-        return Table(self.new_memory(self.binary("Mult", count, size)), count, item, name)
+        return Table(self.new_memory(self.binary("Mult", count, size)), count, item, self._tables)
 
     def item_of_table(self, table: Table, index: Any) -> Any:
         """An item of a table."""
@@ -330,14 +316,14 @@ class Variables(Arrays):
         return assembled(table.item, (self.let(f"load {part}, ptr {place}") for part, place in places))
 
     def put_item_of_table(self, table: Table, index: Any, value: Any) -> None:
-        """Put an item into a table; where it is of another kind, the function will be translated anew."""
-        kind = self.joined_kind(table.name, kind_of(value), None)
-        if kind != table.item:
-            table.item = self._wider[table.name] = kind if table.item is None else joined(kind, table.item) or kind
+        """Put an item into a table; the first one says its kind, and that the function is to be translated anew."""
+        if table.item is None:
+            table.item = self._items[table.number] = kind_of(value)
             self.is_outdated = True
-        parts = registers(kind)
+        self.check_kind("an item of a table", value, table.item)
+        parts = registers(table.item)
         places = self._places(table, index, len(parts))
-        for part, place, text in zip(parts, places, self.parts(value, kind), strict=True):
+        for part, place, text in zip(parts, places, self.parts(value, table.item), strict=True):
             self.do(f"store {part} {text}, ptr {place}")
 
     def _places(self, table: Table, index: Any, count: int) -> list[str]:

@@ -80,9 +80,7 @@ def _call_rows(code: Arrays, address: Any, rows: Any, arrays: tuple[View, ...]) 
 REPLACED: Mapping[Any, Callable[..., Any]] = {
     **{f: lambda code, x: code.absolute(x) for f in (abs, np.abs)},
     bool: lambda code, x: code.truth(x),
-    np.bool_: lambda code, x: code.truth(x),
     float: _float,
-    np.float64: _float,
     int: lambda code, x: code.whole(x),
     np.int64: lambda code, x: code.whole(x),
     len: lambda _code, x: x.shape[0] if isinstance(x, View) else len(x),
@@ -97,7 +95,6 @@ REPLACED: Mapping[Any, Callable[..., Any]] = {
     np.sign: lambda code, x: code.sign(x),
     math.ceil: lambda code, x: code.whole(code.of_float("llvm.ceil.f64", x)),
     np.ceil: _of_c("llvm.ceil.f64"),
-    np.floor: _of_c("llvm.floor.f64"),
     **{f: _of_c("llvm.sqrt.f64") for f in (math.sqrt, np.sqrt)},
     **{f: _of_c("llvm.copysign.f64") for f in (math.copysign, np.copysign)},
     **{f: _of_c(name) for name in ("exp", "expm1") for f in (getattr(math, name), getattr(np, name))},
@@ -242,17 +239,14 @@ class Expressions(Variables):
             if isinstance(kind_of(a), Scalar) and isinstance(kind_of(b), Scalar):
                 return self.choose(condition, a, b)
         yes, no, after = (self.new("l") for _ in range(3))
-        name = f"the choice at column {node.col_offset} of line {node.lineno}"
         self.branch(condition.text, yes, no)
         self.label(yes)
         a = self.value(node.body)
-        result = self.new_variable(self.joined_kind(name, kind_of(a), None))
+        result = self.new_variable(kind_of(a))
         self.put(result, a)
         self.go(after)
         self.label(no)
-        b = self.value(node.orelse)
-        self.joined_kind(name, kind_of(b), result.kind)
-        self.put(result, b)
+        self.put(result, self.value(node.orelse), "a choice")
         self.go(after)
         self.label(after)
         return self.get(result)

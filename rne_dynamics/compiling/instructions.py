@@ -145,8 +145,6 @@ class Instructions:
 
     def binary(self, name: str, a: Any, b: Any) -> Any:
         """An operation of arithmetic, by the name of Python's syntax node."""
-        if isinstance(a, tuple):
-            return _PLAIN[name](a, b)
         if not isinstance(a, Number) and not isinstance(b, Number):
             return self.constant_division(a, b) if name == "Div" else _PLAIN[name](a, b)
         both = widest(a, b)

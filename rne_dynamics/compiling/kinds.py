@@ -34,7 +34,7 @@ class Element(NamedTuple):
 
 #: By NumPy's text of the type.
 ELEMENTS = {
-    "|b1": Element(BOOL, "i8", 1, 0), "|u1": Element(INT, "i8", 1, 2), "<i4": Element(INT, "i32", 4, 5),
+    "|b1": Element(BOOL, "i8", 1, 0), "|u1": Element(INT, "i8", 1, 2),
     "<i8": Element(INT, "i64", 8, 7), "<f8": Element(FLOAT, "double", 8, 12),
 }  # fmt: skip
 
@@ -89,12 +89,12 @@ class View:
 
 @dataclass(eq=False)
 class Table:
-    """A table: where its items begin, how many they are, their kind, None before the first, and its own name."""
+    """A table: where its items begin, how many they are, their kind, None before the first, and its own number."""
 
     data: str
     length: int | Number
     item: Kind | None
-    name: str = ""
+    number: int = 0
 
 
 def kind_of(value: Any) -> Kind:
@@ -122,12 +122,7 @@ def joined(a: Kind, b: Kind) -> Kind | None:
     """The kind that holds values of both; None if there is none."""
     if a == b:
         return a
-    if isinstance(a, Scalar) and isinstance(b, Scalar):
-        return max(a, b, key=lambda kind: kind.rank)
-    if isinstance(a, TupleKind) and isinstance(b, TupleKind) and (a.cls, len(a.items)) == (b.cls, len(b.items)):
-        items = tuple(map(joined, a.items, b.items))
-        return None if None in items else TupleKind(a.cls, items)
-    return None
+    return max(a, b, key=lambda kind: kind.rank) if isinstance(a, Scalar) and isinstance(b, Scalar) else None
 
 
 def registers(kind: Kind) -> list[str]:

@@ -21,6 +21,7 @@ from typing import Any, cast
 import numpy as np
 
 from rne_dynamics.compiling.arrays import Arrays
+from rne_dynamics.compiling.instructions import UntranslatableError
 from rne_dynamics.compiling.jit import (
     CONTIGUOUS,
     DATA,
@@ -215,27 +216,13 @@ class PythonEntry(Arrays):
                 place = self.let(f"getelementptr i8, ptr {made}, i64 {ITEMS + 8 * k}")
                 self.do(f"store ptr {self._packed(item, one)}, ptr {place}")
             return made
-        return self._new_array(value) if isinstance(value, View) else self._counted(self.object(value))
+        if isinstance(kind, ArrayKind):
+            raise UntranslatableError("a kernel returns no arrays to Python; let it fill one that it is given")
+        return self._counted(self.object(value))
 
     def _counted(self, item: str) -> str:
         self.call("Py_IncRef", "void", ("ptr", item))
         return item
-
-    def _new_array(self, view: View) -> str:
-        """A new array of NumPy's with the elements of one in an arena."""
-        element = ELEMENTS[view.element]
-        shape = self.slot(f"[{max(len(view.shape), 1)} x i64]")
-        for k, length in enumerate(view.shape):
-            place = self.let(f"getelementptr i64, ptr {shape}, i64 {k}")
-            self.do(f"store i64 {self.register(length, INT)}, ptr {place}")
-        null, zero = ("ptr", "null"), ("i32", "0")
-        made = self.call(
-            "PyArray_New", "ptr", ("ptr", self.object(np.ndarray)), ("i32", str(len(view.shape))), ("ptr", shape),
-            ("i32", str(element.number)), null, null, zero, zero, null,
-        )  # fmt: skip
-        size = self.register(self.product((*view.shape, element.size)), INT)
-        self.call("memcpy", "ptr", ("ptr", self.field(made, DATA, "ptr")), ("ptr", view.data), ("i64", size))
-        return made
 
 
 #: Name of the last argument.

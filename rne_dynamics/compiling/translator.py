@@ -2,9 +2,8 @@
 
 Numbers, tuples, arrays, `if`, `while`, `for` over ranges and tuples, calls of other functions, any number of arguments
 (`*arguments`, a tuple), comprehensions over tuples, which give tuples. Kinds of values follow from the arguments, as
-they would if the function ran; a variable that takes an int and a float holds floats. Where a condition is known while
-translating (that an argument is None), only what runs is translated. Nothing checks that indices lie within their
-arrays.
+they would if the function ran; a variable has the kind of its first value. Where a condition is known while translating
+(that an argument is None), only what runs is translated. Nothing checks that indices lie within their arrays.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from functools import cache
 from types import FunctionType
 from typing import Any
 
-from rne_dynamics.compiling.arrays import JoinedError, Variable
+from rne_dynamics.compiling.arrays import Variable
 from rne_dynamics.compiling.expressions import Callees, Expressions
 from rne_dynamics.compiling.instructions import UntranslatableError
 from rne_dynamics.compiling.kinds import (
@@ -89,7 +88,7 @@ class Translator(Expressions):
             pass
 
     def _translated(self) -> bool:
-        """Translate once; False where a variable turned out to be wider."""
+        """Translate once; False where the kind of a table's items was not known."""
         self.lines, self.slots, self.open, self.allocates = [], [], True, False
         self.scope.clear()
         self.origins, self.written = {}, set()
@@ -115,8 +114,6 @@ class Translator(Expressions):
             self._statements(self._tree.body)
             if self.open:
                 self._do_Return(ast.Return(None))
-        except JoinedError:
-            return False
         except Exception as error:
             if isinstance(error, UntranslatableError) and error.__cause__ is not None:
                 raise
@@ -210,11 +207,9 @@ class Translator(Expressions):
 
     def _do_Return(self, statement: ast.Return) -> None:
         value = None if statement.value is None else self.value(statement.value)
-        known = None if self._result is None else self._result.kind
-        kind = self.joined_kind("what is returned", kind_of(value), known)
         if self._result is None:
-            self._result = self.new_variable(kind)
-        self.put(self._result, value)
+            self._result = self.new_variable(kind_of(value))
+        self.put(self._result, value, "what is returned")
         self.go("end")
 
     def _do_If(self, statement: ast.If) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.declared.arguments import state_arrays
+from rne_dynamics.dynamics.declared.arguments import as_floats, state_arrays
+from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.body_inertia import rotor_inertia
 from rne_dynamics.model.friction import joint_friction, smooth_signs
 from rne_dynamics.model.inertia import Array
@@ -89,11 +90,13 @@ def joint_regressor(
         A wrong shape, NaN or infinity.
     """
     lead, (velocities, accelerations) = state_arrays(robot, qd=qd, qdd=qdd)
-    friction = joint_friction(robot)
-    columns = own_columns(
-        velocities, accelerations, friction.threshold if threshold is None else threshold,
-        friction.stribeck_velocity if stribeck_velocity is None else stribeck_velocity,
-    )  # fmt: skip
+    speeds = []
+    for name, value in (("threshold", threshold), ("stribeck_velocity", stribeck_velocity)):
+        speed = as_floats(name, getattr(joint_friction(robot), name) if value is None else value)
+        if speed.shape not in ((), (robot.n,)) or not np.isfinite(speed).all():
+            raise ArgumentError(f"{name} is {speed.tolist()}; it must be finite, one or ({robot.n},)")
+        speeds.append(speed)
+    columns = own_columns(velocities, accelerations, *speeds)
     return columns.reshape((*lead, robot.n, len(OWN)))
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.errors import ModelError
 from rne_dynamics.figures.skeleton import Skeleton, View, skeleton, tree_positions, view_of
 from rne_dynamics.figures.style import COLORS, INK, REFERENCE, color_of, figure_file, line_style, styled
 from rne_dynamics.figures.tracking import ROUND_OFF, configuration, joint_units, panels, span_at_least
@@ -150,6 +151,8 @@ def write_movie(
 ) -> None:
     """Write a motion as a GIF that repeats, faster if it is longer than `LONGEST`; `progress` gets the share drawn."""
     figure_file(path, "the movie", FORMATS)
+    if not robot.n:
+        raise ModelError(f"robot {robot.name!r} has no joint that moves; a movie of it has nothing to show")
     from PIL import Image
 
     span = float(motion.time[-1] - motion.time[0])

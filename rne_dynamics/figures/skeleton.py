@@ -107,8 +107,10 @@ def skeleton(robot: Robot, q_tree: Array) -> Skeleton:
             rail = _at(poses, places[joint.parent], joint.position)
             bars.append(Bar(joint.parent, rail, poses.position[..., places[joint.child], :], joint.parent not in own))
     every = np.array([(bar.start, bar.end) for bar in bars]).reshape(-1, 3)
-    size = float(np.ptp(every, axis=0).max()) if len(every) else 1.0
+    size = (float(np.ptp(every, axis=0).max()) if len(every) else 0.0) or 1.0
+    root = poses.position[..., places[tree.root], :]
     kept = tuple(b for b in bars if np.linalg.norm(b.end - b.start, axis=-1).max() > SHORT * size)
+    kept = kept or (Bar(tree.root, root, root, True),)  # a wheel, or no joint
     return Skeleton(kept, _joints(robot, poses, places), closures, tuple(tips[True] or tips[False]), size)
 
 

@@ -37,7 +37,7 @@ def flexible_forward_kinematics(arm: FlexibleArm, q: ArrayLike, delta: ArrayLike
     W = of_posture(arm, put_bodies, (arm.body_model.bodies, 12), rows)
     # a body −1 at the end stands for the world, which python's indexing finds by itself
     W = np.concatenate([W, np.broadcast_to(_WORLD, (count, 1, 12))], axis=1)
-    R, p = W[:, :, :9].reshape(count, -1, 3, 3), W[:, :, 9:]
+    R, p = W[:, :, :9].reshape(*W.shape[:2], 3, 3), W[:, :, 9:]
     frames = arm.body_model.links.values()
     body = [frame.body for frame in frames]
     turn, shift = np.array([frame.rotation for frame in frames]), np.array([frame.position for frame in frames])

@@ -102,13 +102,14 @@ def follow(
     from scipy.integrate import solve_ivp
 
     check_flexible(arm)
-    at = np.asarray(times, dtype=np.float64)
+    at = as_floats("times", times)
     if at.ndim != 1 or len(at) < 1 or not np.isfinite(at).all() or (np.diff(at) <= 0.0).any():
         raise ArgumentError("times must be a row of finite numbers that increase")
-    still, (begin, _, _) = np.zeros(arm.n), motion(float(at[0]))
-    first = balance(arm, begin, still, still).delta if delta is None else np.array(delta, dtype=np.float64)
-    rates = np.zeros(arm.modes) if deltad is None else np.array(deltad, dtype=np.float64)
-    m = arm.modes
+    m, still, (begin, _, _) = arm.modes, np.zeros(arm.n), motion(float(at[0]))
+    first = balance(arm, begin, still, still).delta if delta is None else delta
+    _, rows = coordinates(arm, delta=first, deltad=np.zeros(m) if deltad is None else deltad)
+    if len(rows[0]) != 1:
+        raise ArgumentError(f"delta and deltad have {len(rows[0])} rows; the motion begins in one state, ({m},) each")
 
     def rate(t: float, x: Array) -> Array:
         q, qd, qdd = motion(t)
@@ -118,7 +119,7 @@ def follow(
         return DIVERGED - float(deflections(arm, x[:m]).max())
 
     within.terminal = True  # type: ignore[attr-defined]  # SciPy's way to mark an event
-    state = np.concatenate([first, rates])[:, None]
+    state = np.hstack(rows).T
     if len(at) > 1:
         solution = solve_ivp(
             rate, (at[0], at[-1]), state[:, 0], method=method, t_eval=at, events=within, rtol=rtol, atol=atol
@@ -182,12 +183,11 @@ def linearised(
     ModelError
         An arm that does not settle at q.
     """
-    _, (at,) = coordinates(arm, q=q)
+    _, (at, *given) = coordinates(arm, q=q, **({} if delta is None else {"delta": delta}))
     if len(at) != 1:
-        raise ArgumentError(f"q has {len(at)} rows; vibrations are those of one posture, shape ({arm.n},)")
-    posture = at[0]
-    rest = np.zeros(arm.n)
-    bent = balance(arm, posture, rest, rest).delta if delta is None else coordinates(arm, delta=delta)[1][0][0]
+        raise ArgumentError(f"q and delta have {len(at)} rows; vibrations are those of one posture, shape ({arm.n},)")
+    posture, rest = at[0], np.zeros(arm.n)
+    bent = given[0][0] if given else balance(arm, posture, rest, rest).delta
     n, nz, held = arm.n, arm.nz, joint_stiffness is None and joint_damping is None
     M, K, D = _matrices(arm, posture, bent)
     K[:n, :n] += _joints(arm, "joint_stiffness", joint_stiffness)

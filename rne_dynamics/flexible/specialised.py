@@ -6,6 +6,7 @@ All answers of a quantity are rows of one array, since machine code fills one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.declared import specialised
-from rne_dynamics.dynamics.declared.specialised import kept_code, own_function, rounded_turns, rows_by
+from rne_dynamics.dynamics.declared.specialised import kept_code, rounded_turns, rows_by
 from rne_dynamics.flexible.inertia import flexible_terms_kernel
 from rne_dynamics.flexible.packed import Packed, check_flexible, coordinates, pack
 from rne_dynamics.model.dice import Dice
@@ -103,25 +104,26 @@ def by_own_code(parts: type[Any]) -> Callable[[F], F]:
 
     def decorate(function: F) -> F:
         name = function.__name__
-        inputs, matrix = WITH_CODE[name][1], name == _MATRIX
+        matrix = name == _MATRIX
 
-        def own(arm: FlexibleArm, general: F) -> Callable[..., Any] | None:
+        def code(arm: FlexibleArm) -> StateCode | None:
             check_flexible(arm)
-            at = arm.nz if matrix else arm.n
+            return arm_code(arm, name) if arm.specialised else None
 
-            def rows(*vectors: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
-                return coordinates(arm, **dict(zip(inputs, vectors, strict=True)))
+        def finished(call: Callable[..., Any], arm: FlexibleArm) -> Callable[..., Any]:
+            at = arm.nz if matrix else arm.n
 
             def apart(*vectors: ArrayLike) -> Any:
                 out = call(*vectors)
                 both = (out[..., :at, :], out[..., at, :]) if matrix else (out[..., :at], out[..., at:])
                 return parts(*both) if out.ndim == 1 + matrix else parts(*map(np.ascontiguousarray, both))
 
-            code = arm_code(arm, name) if arm.specialised else None
-            call: Any = own_function(arm, name, code, rows, general, lambda answer: _in_one(name, answer))
-            return None if call is None else apart
+            return apart
 
-        return specialised.by_own_code(name, len(inputs), own)(function)
+        decorator = specialised.by_own_code(
+            name, WITH_CODE[name][1], coordinates, code, partial(_in_one, name), finished
+        )
+        return decorator(function)
 
     return decorate
 
@@ -164,8 +166,7 @@ def arm_code(arm: FlexibleArm, quantity: str, base: Array | None = None) -> Stat
     """Code of one of `WITH_CODE`, whatever the arm was made from, for a base at rest or of this motion (12,)."""
     kernel, inputs = WITH_CODE[quantity]
     shape = (arm.nz + 1, arm.nz) if quantity == _MATRIX else (arm.nz,)
-    key = kernel, b"" if base is None else base.tobytes()
-    return kept_code(arm, key, lambda: _recipe(arm, kernel.__name__, kernel, inputs, shape, base))
+    return kept_code(arm, (kernel,), lambda: _recipe(arm, kernel.__name__, kernel, inputs, shape, base), base)
 
 
 def _recipe(

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats
-from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.dynamics.declared.arguments import Wrenches, load_arrays
+from rne_dynamics.errors import ModelError
 from rne_dynamics.flexible.equations import equations_of_motion
 from rne_dynamics.flexible.packed import check_flexible, coordinates
 from rne_dynamics.flexible.theory_range import reported_findings
@@ -112,9 +112,13 @@ def balance(
     """`quasi_static` for callers that judge the range of the theory by themselves."""
     lead, (positions, velocities, accelerations) = coordinates(arm, q=q, qd=qd, qdd=qdd)
     tau, delta = np.empty((len(positions), arm.n)), np.empty((len(positions), arm.modes))
-    rows = _rows_of(wrenches, lead, len(positions))
+    loads = {
+        link: np.broadcast_to(x, (*lead, 6)).reshape(len(positions), 6)
+        for link, x in load_arrays(wrenches, lead).items()
+    }
     for b in range(len(positions)):
-        tau[b], delta[b] = _settle(arm, positions[b], velocities[b], accelerations[b], rows(b))
+        of_row = {link: rows[b] for link, rows in loads.items()} or None
+        tau[b], delta[b] = _settle(arm, positions[b], velocities[b], accelerations[b], of_row)
     return QuasiStatic(tau.reshape((*lead, arm.n)), delta.reshape((*lead, arm.modes)))
 
 
@@ -165,21 +169,3 @@ def _settle(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, wrenches: Wrenche
         f"arm {arm.name!r} does not settle at q = {q.tolist()}: the load bends its links without limit there, or "
         "they turn faster than they vibrate; make them stiffer (EI), the load lighter, the motion slower"
     )
-
-
-def _rows_of(
-    wrenches: Wrenches | None, lead: tuple[int, ...], count: int
-) -> Callable[[int], dict[str, Array] | None]:
-    """A function that gives the wrenches of one row."""
-    if not wrenches:
-        return lambda b: None
-    rows = {}
-    for link, value in wrenches.items():
-        array = as_floats(f"wrenches[{link!r}]", value)
-        try:
-            rows[link] = np.broadcast_to(array, (*lead, 6)).reshape(count, 6)
-        except ValueError:
-            raise ArgumentError(
-                f"wrenches[{link!r}] has shape {array.shape}, which does not broadcast to {(*lead, 6)}"
-            ) from None
-    return lambda b: {link: value[b] for link, value in rows.items()}

@@ -75,23 +75,15 @@ def symmetric_at(a: Array, i: int, k: int) -> Symmetric:
 @helper
 def put(a: Array, i: int, k: int, v: Vector) -> None:
     """Store a vector in columns k … k+2 of row i."""
-    a[i, k] = v[0]
-    a[i, k + 1] = v[1]
-    a[i, k + 2] = v[2]
+    for j in range(3):
+        a[i, k + j] = v[j]
 
 
 @helper
 def put_matrix(a: Array, i: int, k: int, R: Matrix) -> None:
     """Store a matrix in columns k … k+8 of row i."""
-    a[i, k] = R[0]
-    a[i, k + 1] = R[1]
-    a[i, k + 2] = R[2]
-    a[i, k + 3] = R[3]
-    a[i, k + 4] = R[4]
-    a[i, k + 5] = R[5]
-    a[i, k + 6] = R[6]
-    a[i, k + 7] = R[7]
-    a[i, k + 8] = R[8]
+    for j in range(9):
+        a[i, k + j] = R[j]
 
 
 @helper

@@ -220,7 +220,7 @@ def load_trimesh() -> Any:
 
 
 def farthest(shapes: Iterable[Visual], origin: str, point: Array) -> float | None:
-    """Largest distance of shapes in the URDF at `origin` from a point, m; None where a mesh is missing or empty."""
+    """Largest distance of shapes in the URDF at `origin` from a point, m; None where it is not known."""
     trimesh = load_trimesh()
     scene = trimesh.Scene()
     try:
@@ -229,9 +229,8 @@ def farthest(shapes: Iterable[Visual], origin: str, point: Array) -> float | Non
     except DescriptionError:
         return None
     corners, _ = merged(scene)
-    if not len(corners):
-        return None  # an empty mesh
-    return float(np.linalg.norm(corners - point, axis=1).max())
+    distance = float(np.linalg.norm(corners - point, axis=1).max(initial=0.0))
+    return distance if 0.0 < distance < np.inf else None  # NaN of a sphere without radius
 
 
 #: Radius of the capsules over the robot's size; a joint's cylinder is larger by `JOINT`.

@@ -148,8 +148,10 @@ class SimulatedArm:
     """
 
     def __init__(self, robot: Robot, q: ArrayLike, scene: Scene | None = None) -> None:
-        if robot.nq != robot.n:
-            raise SimulationError(f"robot {robot.name!r} has a floating joint; the viewer drives joints of one freedom")
+        if not 0 < robot.n == robot.nq:
+            raise SimulationError(
+                f"robot {robot.name!r} has no joint or a floating one; the viewer drives joints of one freedom"
+            )
         limit = np.where(robot.effort_limit == 0.0, np.inf, robot.effort_limit)
         self.robot = robot.with_effort_limit(limit)
         scene = scene or Scene()

@@ -346,6 +346,7 @@ def test_links_are_the_ends_or_those_that_are_named():
         ({"links": ["hand"]}, ModelError, "no link named 'hand'"),
         ({"links": ["panda_link1"] * 2}, ArgumentError, "name each once"),
         ({"links": ["panda_link1"], "quantities": ["mass_matrix"]}, ArgumentError, "add jacobian"),
+        ({"links": [], "quantities": ["jacobian"]}, ArgumentError, "no links are given"),
         ({"quantities": []}, ArgumentError, "choose from inverse_dynamics"),
         ({"quantities": ["gravity"]}, ArgumentError, r"\['gravity'\]; choose from"),
         ({"precision": "half"}, ArgumentError, "'half'; it must be one of 'double', 'float'"),

@@ -160,7 +160,7 @@ def composite_inertia(robot: RobotModel, q: ArrayLike, link: str, links: Sequenc
     poses = forward_kinematics(robot, q)
     home = poses[link]
     whole = Inertia()
-    for name in subtree(robot, link) if links is None else links:
+    for name in subtree(robot, link) if links is None else dict.fromkeys(links):
         pose = poses[name]
         own = robot.tree.link(name).inertia
         if own is not None:

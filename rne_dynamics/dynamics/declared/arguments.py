@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.errors import ArgumentError, check_loaded
-from rne_dynamics.model.inertia import Array, read_only
+from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     COLUMNS,
     FLOATING,
@@ -129,27 +129,33 @@ def as_floats(name: str, value: ArrayLike) -> Array:
         raise ArgumentError(f"{name} is not an array of real numbers: {error}") from None
 
 
+def load_arrays(wrenches: Wrenches | None, lead: tuple[int, ...]) -> dict[str, Array]:
+    """External loads (…, 6) by link, which broadcast to a leading shape; `ArgumentError`."""
+    if wrenches is None:
+        return {}
+    if not isinstance(wrenches, Mapping):
+        raise ArgumentError(
+            f"wrenches is a {type(wrenches).__name__}; it must map names of links to loads (..., 6): force, moment"
+        )
+    arrays = {}
+    for link, value in wrenches.items():
+        name = f"wrenches[{link!r}]"
+        array = arrays[link] = vectors(name, value, 6, "it must be (..., 6): force, moment")
+        try:
+            np.broadcast_to(array, (*lead, 6))
+        except ValueError:
+            raise ArgumentError(f"{name} has shape {array.shape}, which does not broadcast to {(*lead, 6)}") from None
+    return arrays
+
+
 def bodies_wrenches(robot: RobotModel, wrenches: Wrenches | None, lead: tuple[int, ...]) -> Array:
     """External loads (force, moment) at the body frames in body axes; (batch or 1, bodies, 6), (1, 0, 6) for none.
 
     Loads on links fixed to the base reach no joint and are dropped. `ArgumentError`; `ModelError`: an unknown link.
     """
-    if not wrenches:
+    arrays = load_arrays(wrenches, lead)
+    if not arrays:
         return np.empty((1, 0, 6))
-    arrays = {}
-    for link, value in wrenches.items():
-        array = as_floats(f"wrenches[{link!r}]", value)
-        if array.ndim == 0 or array.shape[-1] != 6:
-            raise ArgumentError(f"wrenches[{link!r}] has shape {array.shape}; it must be (..., 6): force, moment")
-        if not np.isfinite(array).all():
-            raise ArgumentError(f"wrenches[{link!r}] holds NaN or infinity; every number must be finite")
-        try:
-            np.broadcast_to(array, (*lead, 6))
-        except ValueError:
-            raise ArgumentError(
-                f"wrenches[{link!r}] has shape {array.shape}, which does not broadcast to {(*lead, 6)}"
-            ) from None
-        arrays[link] = array
     batched = any(a.ndim > 1 for a in arrays.values())
     count = math.prod(lead) if batched else 1
     out = np.zeros((count, robot.bodies, 6))
@@ -203,17 +209,13 @@ class BaseMotion:
         ArgumentError
             Wrong shapes, NaN or infinity, or a `rotation` that is not a rotation.
         """
-        parts = []
+        parts = {}
         for name in ("linear_velocity", "angular_velocity", "linear_acceleration", "angular_acceleration"):
-            array = as_floats(f"base_motion.{name}", getattr(self, name))
+            array = parts[name] = as_floats(f"base_motion.{name}", getattr(self, name))
             if array.ndim == 0 or array.shape[-1] != 3 or not np.isfinite(array).all():
                 raise ArgumentError(f"base_motion.{name} is {array.tolist()}; it must be finite, shape (..., 3)")
-            parts.append(array)
-        parts[2] = parts[2] - gravity @ self._checked_rotation()
-        if all(part.ndim == 1 for part in parts):
-            return np.concatenate(parts)
-        lead = np.broadcast_shapes(*(p.shape[:-1] for p in parts))
-        return np.concatenate([np.broadcast_to(p, (*lead, 3)) for p in parts], axis=-1)
+        lead, (v, w, dv, dw, g) = as_rows(parts | {"gravity turned by rotation": gravity @ self._checked_rotation()})
+        return np.concatenate([v, w, dv - g, dw], axis=-1).reshape((*lead, 12))
 
     def _checked_rotation(self) -> Array:
         R = as_floats("base_motion.rotation", self.rotation)
@@ -230,6 +232,8 @@ def packed_base(robot: RobotModel, motion: BaseMotion | None, lead: tuple[int, .
     """The base's motion as the kernels take it, (1 or batch, 12); `ArgumentError` if floating, or of another shape."""
     if motion is None:
         return robot.base_at_rest.reshape(1, 12)
+    if not isinstance(motion, BaseMotion):
+        raise ArgumentError(f"base_motion is a {type(motion).__name__}; it must be a BaseMotion")
     if robot.base == "floating":
         raise ArgumentError(
             f"base_motion is given, but robot {robot.name!r} has a floating base, whose motion is part of q, qd, qdd"
@@ -276,6 +280,5 @@ def with_floating_root(robot: RobotModel) -> tuple[NDArray[np.int64], Array]:
     row = np.zeros((1, COLUMNS))
     row[0, [ROTATION, ROTATION + 4, ROTATION + 8]] = 1.0
     row[0, MULTIPLIER] = 1.0
-    # read-only as the model's own: kernels are compiled for these
-    return read_only(np.concatenate([root, above])), read_only(np.concatenate([row, robot.parameters]))
+    return np.concatenate([root, above]), np.concatenate([row, robot.parameters])
 

@@ -53,10 +53,15 @@ Bound = Callable[..., Any]
 
 
 def in_parts(fill: Bound, parts: Callable[..., Any]) -> Bound:
-    """A function (q, qd, x, out=None) whose answer names the parts of its output."""
+    """A function (q, qd, x, out=None) whose answer names the parts of its output; x may be given by its name."""
     named = named_parts(parts)
 
-    def bound(q: Array, qd: Array, x: Array, out: Array | None = None) -> Any:
+    def bound(
+        q: Array, qd: Array, x: Array | None = None, out: Array | None = None, *, qdd: Any = None, tau: Any = None
+    ) -> Any:
+        if x is None and (qdd is not None or tau is not None):
+            third = {"qdd": qdd} if tau is None else {"tau": tau}
+            return parts(*fill(q, qd, out=out, **third))
         if out is not None:
             return named(fill(q, qd, x, out))
         answer = fill(q, qd, x)
@@ -240,8 +245,7 @@ class Quantity:
         self, robot: RobotModel, link: str = "", base: Array | None = None, *, quick: bool = False
     ) -> StateCode | None:
         """Machine code for one state of this robot alone, for a base at rest or of this motion; None without one."""
-        key = self.name, link, b"" if base is None else base.tobytes()
-        return kept_code(robot, key, lambda: self.recipe(robot, link, base), quick=quick)
+        return kept_code(robot, (self.name, link), lambda: self.recipe(robot, link, base), base, quick=quick)
 
     def call_code(self, robot: RobotModel, link: str = "", *, loaded: bool = False) -> StateCode | None:
         """The code of a robot's plain functions, its own or what models share; None without one.

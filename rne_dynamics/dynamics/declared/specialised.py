@@ -63,12 +63,15 @@ def with_base_and_loads(robot: RobotModel, count: int, base: Array, loads: Array
 
 
 def kept_code(
-    robot: RobotModel | OnTree, key: tuple[Any, ...], recipe: Callable[[], Recipe | None], *, quick: bool = False
+    robot: RobotModel | OnTree, key: tuple[Any, ...], recipe: Callable[[], Recipe | None], base: Array | None = None,
+    *, quick: bool = False,
 ) -> StateCode | None:
     """Machine code for one state, made at the first call and kept with the robot; None where there is none.
 
-    With `quick` only what is on disk, or compiled in about half a second.
+    It is found by `key` and the base's motion (12,). With `quick` only what is on disk, or compiled in about half a
+    second.
     """
+    key = *key, b"" if base is None else base.tobytes()
 
     def make() -> StateCode | None:
         from rne_dynamics.straight_line.state_code import state_code  # with LLVM
@@ -97,32 +100,17 @@ def rows_by(
     return out
 
 
-def own_function(
-    robot: Any, name: str, code: StateCode | None, checked_rows: Callable[..., Any], general: Callable[..., Any],
-    joined: Callable[..., Array] = lambda answer: answer,
-) -> Callable[..., Any] | None:
-    """The checked function of the vectors by machine code; None without code.
+def by_own_code(
+    kept: str, inputs: tuple[str, ...], checked: Callable[..., Any], code_of: Callable[[Any], StateCode | None],
+    joined: Callable[..., Array] = lambda answer: answer, finished: Callable[..., Any] = lambda call, _robot: call,
+) -> Callable[[F], F]:  # fmt: skip
+    """Decorator of a function of a robot and vectors: with no option, its own machine code if there is any.
 
-    ``checked_rows(*vectors)`` gives the leading shape and rows of states, ``general(robot, *rows)`` answers what the
-    code refuses, and `joined` makes one array of that answer.
+    It is kept with the robot by the name `kept`. ``checked(robot, q=…)`` gives the leading shape and rows of states of
+    its `inputs`; the decorated function, ``__wrapped__`` of what the decorator returns, answers what the code refuses,
+    and `joined` makes one array of that answer. ``finished(call, robot)`` is what users call.
     """
-    if code is None:
-        return None
-
-    def otherwise(*vectors: Any) -> Array:
-        lead, rows = checked_rows(*vectors)
-        some = rows_by(code, tuple(rows), code.shape, lambda chosen: joined(general(robot, *(x[chosen] for x in rows))))
-        return some.reshape((*lead, *code.shape))
-
-    return cast("Callable[..., Any]", code.checked(name, "", otherwise))
-
-
-def by_own_code(kept: str, inputs: int, own: Callable[[Any, F], Callable[..., Any] | None]) -> Callable[[F], F]:
-    """Decorator of a function of a robot and `inputs` vectors: with no option, its own machine code if there is any.
-
-    It is kept with the robot by the name `kept`; ``own(robot, general)`` makes it, or None; `general` is the decorated
-    function, and ``__wrapped__`` of what the decorator returns.
-    """
+    count = len(inputs)
 
     def decorate(general: F) -> F:
         defaults: dict[str, Any] = general.__kwdefaults__ or {}
@@ -131,15 +119,29 @@ def by_own_code(kept: str, inputs: int, own: Callable[[Any, F], Callable[..., An
             comparable = all(value is None or isinstance(value, str) for value in options.values())
             return comparable and defaults | options == defaults
 
+        def own(robot: Any) -> Callable[..., Any]:
+            code = code_of(robot)
+            if code is None:
+                return partial(general, robot)
+
+            def otherwise(*vectors: Any) -> Array:
+                lead, rows = checked(robot, **dict(zip(inputs, vectors, strict=True)))
+                some = rows_by(
+                    code, tuple(rows), code.shape, lambda chosen: joined(general(robot, *(x[chosen] for x in rows)))
+                )
+                return some.reshape((*lead, *code.shape))
+
+            made: Callable[..., Any] = finished(code.checked(kept, "", otherwise), robot)
+            return made
+
         @wraps(general)
         def function(robot: Any, *vectors: Any, **options: Any) -> Any:
-            if len(vectors) != inputs or (options and not are_default(options)):
+            if len(vectors) != count or (options and not are_default(options)):
                 return general(robot, *vectors, **options)
             try:
                 call = robot.own_code[kept]
             except (AttributeError, KeyError):
-                call = own(robot, general) or partial(general, robot)
-                robot.own_code[kept] = call
+                call = robot.own_code[kept] = own(robot)
             return call(*vectors)
 
         return cast("F", function)

@@ -101,6 +101,9 @@ def inverse_kinematics(
     Sugihara, T. (2011): "Solvability-unconcerned inverse kinematics by the Levenberg–Marquardt method". IEEE
     Transactions on Robotics 27(5).
     """
+    for name, value in (("restarts", restarts), ("seed", seed)):
+        if not isinstance(value, (int, np.integer)) or value < 0:
+            raise ArgumentError(f"{name} is {value!r}; it must be an integer, 0 or more")
     task = pose_task(robot, link, pose, tool=tool, posture=posture, tolerance=tolerance)
     first = robot.neutral if start is None else _joints(robot, "start", start)
     return found_posture(robot, link, task, first, slide=posture is not None, restarts=restarts, seed=seed)

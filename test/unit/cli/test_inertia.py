@@ -224,6 +224,7 @@ def test_composite_inertia_asks_for_one_configuration_and_known_links() -> None:
     assert subtree(puma, "link5") == ("link5", "link6", "tool0")
     some = composite_inertia(puma, puma.neutral, "link6", ["link5", "link6"])
     assert some.mass == pytest.approx(0.43)
+    assert composite_inertia(puma, puma.neutral, "link6", ["link6", "link5", "link6"]).mass == pytest.approx(0.43)
 
 
 def test_a_floating_joint_cannot_be_placed(tmp_path: Path, run_rne) -> None:

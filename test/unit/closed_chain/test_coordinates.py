@@ -8,7 +8,8 @@ from support.mechanisms import MECHANISMS, five_bar, four_bar, ladder, states
 
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR, motion_map, tree_motion, tree_velocity
-from rne_dynamics.errors import SingularPostureError
+from rne_dynamics.closed_chain.tree_dynamics import tree_forward_dynamics
+from rne_dynamics.errors import ArgumentError, SingularPostureError
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -40,6 +41,16 @@ def test_broadcasting():
     several = tree_motion(mechanism, tree[0, 0], qd, qdd)[1]
     np.testing.assert_array_equal(several[4], tree_motion(mechanism, tree[0, 0], qd[4], qdd[4])[1])
     assert motion_map(mechanism, tree).smallest.shape == (2, 3)
+
+
+@pytest.mark.parametrize("call", [
+    lambda m, q, qd: tree_motion(m, q, qd, np.zeros(2)),
+    lambda m, q, qd: tree_forward_dynamics(m, q, np.zeros(4), qd),
+])  # fmt: skip
+def test_leading_dimensions_that_do_not_broadcast_are_refused(call):
+    mechanism = five_bar()
+    with pytest.raises(ArgumentError, match=r"do not broadcast: q_tree \(2, 4\), .* \(3, 2\)"):
+        call(mechanism, np.tile(mechanism.posture, (2, 1)), np.zeros((3, 2)))
 
 
 def test_singular_posture_is_refused():

@@ -95,7 +95,7 @@ DECISIONS = Kernel(decisions)
 
 
 def loops(values: np.ndarray, out: np.ndarray) -> float:
-    total = 0  # becomes a float below
+    total = 0.0
     for i in range(values.shape[0]):
         for k in range(values.shape[1] - 1, -1, -2):
             out[i, k] += 2.0 * values[i, k]
@@ -116,7 +116,7 @@ def test_loops_over_arrays():
     np.testing.assert_allclose(found, expected, rtol=1e-15)
 
 
-def parts(a: np.ndarray, flags: np.ndarray, numbers: np.ndarray) -> tuple[Any, ...]:
+def parts(a: np.ndarray, flags: np.ndarray, numbers: np.ndarray, out: tuple[np.ndarray, ...]) -> tuple[Any, ...]:
     row, block, column = a[1], a[0:2, 1:3], a[:, 2].copy()
     row[0] = 7.0
     a[2, :] = row
@@ -126,14 +126,17 @@ def parts(a: np.ndarray, flags: np.ndarray, numbers: np.ndarray) -> tuple[Any, .
     for k in range(3):
         counts[k] = numbers[k] + k
     flags[1] = flags[0] or counts[0] > 2
-    return block[1, 0], column, fresh, counts, a.size, len(column), TABLE[1, 2]
+    out[0][:], out[1][:], out[2][:] = column, fresh, counts
+    return block[1, 0], a.size, len(column), TABLE[1, 2]
 
 
 def test_views_slices_copies_and_types_of_elements():
     a, b = np.arange(20.0).reshape(5, 4), np.arange(20.0).reshape(5, 4)
     flags, others = np.array([False, False]), np.array([False, False])
-    found = Kernel(parts)(a, flags, np.array([3, -4, 5]))
-    for one, other in zip(found, parts(b, others, np.array([3, -4, 5])), strict=True):
+    outs, expected = ((np.zeros(5), np.zeros((2, 4)), np.zeros(3, dtype=np.int64)) for _ in range(2))
+    found = Kernel(parts)(a, flags, np.array([3, -4, 5]), outs)
+    assert found == parts(b, others, np.array([3, -4, 5]), expected)
+    for one, other in zip(outs, expected, strict=True):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(a, b)
     assert flags.tolist() == [False, True]
@@ -258,6 +261,16 @@ def changing(a: float) -> Any:
     return x
 
 
+def widened(a: float) -> float:
+    x = 0
+    x += a
+    return x
+
+
+def an_array(a: float) -> np.ndarray:
+    return np.zeros(3)
+
+
 def left_by_a_break(a: float) -> int:
     for i in (0, 2):  # noqa: B007
         if a > 1.0:
@@ -266,13 +279,19 @@ def left_by_a_break(a: float) -> int:
 
 
 @pytest.mark.parametrize(
-    ("function", "words"), [(unknown, "gamma"), (changing, "x is a"), (left_by_a_break, "i has no value")]
+    ("function", "words"),
+    [(unknown, "gamma"), (changing, "x is a"), (widened, "x is a"), (left_by_a_break, "i has no value")],
 )
 def test_what_cannot_be_compiled_is_refused_with_its_place(function: Callable[..., Any], words: str):
     with pytest.raises(UntranslatableError, match=words) as caught:
         Kernel(function)(1.0)
     assert function.__name__ in str(caught.value)
     assert "line" in str(caught.value)
+
+
+def test_no_array_is_returned_to_python():
+    with pytest.raises(UntranslatableError, match="returns no arrays"):
+        Kernel(an_array)(1.0)
 
 
 def test_other_kinds_of_arguments():

@@ -79,8 +79,9 @@ def test_leading_shapes_are_kept(lead):
     [
         ({"hand": np.zeros(6)}, ModelError, "no link named 'hand'"),
         ({"lower": np.zeros(3)}, ArgumentError, r"wrenches\['lower'\] has shape \(3,\)"),
-        ({"lower": [0, 0, 0, 0, 0, np.nan]}, ArgumentError, "NaN or infinity"),
+        ({"lower": [0, 0, 0, 0, 0, np.nan]}, ArgumentError, r"wrenches\['lower'\]\[5\] is nan; every"),
         ({"lower": np.zeros((3, 6))}, ArgumentError, "does not broadcast"),
+        (np.zeros(6), ArgumentError, "wrenches is a ndarray; it must map names of links"),
     ],
 )
 def test_bad_wrenches_are_refused(wrenches, error, said):
@@ -98,6 +99,9 @@ def test_bad_wrenches_are_refused(wrenches, error, said):
         (BaseMotion(rotation=np.zeros(9)), "rotation is"),
         (BaseMotion(rotation=np.stack([np.eye(3), -np.eye(3)])), "rotation is"),
         (BaseMotion(rotation=np.tile(np.eye(3), (3, 1, 1))), "does not broadcast"),
+        (BaseMotion(np.zeros((2, 3)), np.zeros((5, 3))), r"do not broadcast: .*angular_velocity \(5, 3\)"),
+        (BaseMotion(np.zeros((2, 3)), rotation=np.tile(np.eye(3), (5, 1, 1))), "do not broadcast"),
+        ((0.0, 0.0, 9.81), "base_motion is a tuple; it must be a BaseMotion"),
     ],
 )
 def test_bad_base_motions_are_refused(motion, said):
@@ -164,6 +168,8 @@ REFUSED = [
     (lambda m, z: rne.momentum(m, [z, z], z, np.zeros((3, 3))), "puma560", "do not broadcast"),
     (lambda m, z: rne.momentum(m, z, z, links=["hand"]), "puma560", "no link named 'hand'"),
     (lambda m, z: rne.momentum(m, z, z, links="link1"), "puma560", "list of link names"),
+    (lambda m, z: rne.joint_regressor(m, z, z, threshold=np.nan), "puma560", r"threshold is nan; .* \(6,\)"),
+    (lambda m, z: rne.joint_regressor(m, z, z, stribeck_velocity=ZERO), "puma560", r"it must be finite, one or \(6,\)"),
     (lambda m, z: rne.regressor(m, m.neutral, z, z, base_motion=BaseMotion()), "floating_arm", "floating base"),
     (lambda m, z: rne.inverse_dynamics_derivatives(m, m.neutral, z, z, base_motion=BaseMotion()), "floating_arm",
      "floating base"),

@@ -144,6 +144,8 @@ BAD = {
     "posture": (np.eye(4), {"posture": np.full(6, np.inf)}, "posture .* not finite"),
     "tolerance": (np.eye(4), {"tolerance": 0.0}, "tolerance is 0"),
     "text": ("home", {}, "not an array of real numbers"),
+    "restarts": (np.eye(4), {"restarts": -3}, "restarts is -3; it must be an integer"),
+    "seed": (np.eye(4), {"seed": 0.5}, "seed is 0.5; it must be an integer"),
 }
 
 

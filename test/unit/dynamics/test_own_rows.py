@@ -47,7 +47,7 @@ def test_joint_reactions_with_loads_and_a_moving_base(pair):
     found, known = (rne.joint_reactions(robot, *states_, **options) for robot in (own, general))
     assert relative_error(found.wrench, known.wrench) < 1e-12
     assert relative_error(found.base, known.base, np.abs(known.wrench).max()) < 1e-12
-    assert own.own_code["body_reactions", "loaded"] is not None
+    assert own.own_code["body_reactions", "loaded", b""] is not None
 
 
 def test_angles_that_the_code_refuses_are_computed_by_the_kernel():

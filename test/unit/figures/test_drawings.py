@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import rne_dynamics as rne
+from rne_dynamics.errors import ModelError
 from rne_dynamics.figures.movie import LONGEST, PERIOD, Motion, artists, set_up, shade, solids, write_movie
 from rne_dynamics.figures.skeleton import skeleton, tree_positions, view_of
 from rne_dynamics.figures.style import color_of
@@ -46,6 +47,27 @@ def test_bars_hang_together_from_the_base_to_every_tip(name):
     assert not ends, f"{len(ends)} bars hang in the air"
     for tip in drawn.tips:
         assert min(np.abs(tip - r).max() for r in reached) < short
+
+
+#: A joint whose place and mass centre are those of the base, and no joint at all.
+WHEEL, STILL = (
+    '<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>'
+    '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+    f'<joint name="j" type="{kind}"><parent link="a"/><child link="b"/></joint></robot>'
+    for kind in ("continuous", "fixed")
+)
+
+
+@pytest.mark.parametrize("urdf", [WHEEL, STILL])
+def test_a_robot_without_extent_is_a_point(urdf, tmp_path):
+    robot = rne.load_urdf(urdf)
+    assert skeleton(robot, moved(robot)).points.shape == (1, 2, 5, 3)
+    motion = Motion("at rest", np.linspace(0.0, 1.0, 5), moved(robot))
+    if robot.n:
+        write_movie(tmp_path / "wheel.gif", robot, motion)
+    else:
+        with pytest.raises(ModelError, match="no joint that moves"):
+            write_movie(tmp_path / "still.gif", robot, motion)
 
 
 def test_joints_are_where_forward_kinematics_has_them():

@@ -178,6 +178,7 @@ def test_deflections_of_the_tip_are_those_of_its_pose() -> None:
     np.testing.assert_allclose(in_root[:3, 3] - [LENGTH, 0.0, 0.0], along[1, :3], atol=1e-9)
     assert in_root[1, 0] / in_root[0, 0] == pytest.approx(along[1, 5], abs=1e-9)  # the nearest rotation to 1 + θ̃
     assert np.array_equal(tip_deflections(arm, np.zeros((3, 4))), np.zeros((3, 2, 6)))
+    assert flexible_forward_kinematics(arm, np.zeros((0, 2)), np.zeros(4))["tip"].shape == (0, 4, 4)
 
 
 def test_following_a_slow_motion_takes_the_quasi_static_efforts() -> None:
@@ -204,6 +205,11 @@ def test_following_a_slow_motion_takes_the_quasi_static_efforts() -> None:
 ZERO, NONE = np.zeros(2), np.zeros(4)
 
 
+def STILL(t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A motion in which nothing moves."""
+    return ZERO, ZERO, ZERO
+
+
 @pytest.mark.parametrize(("call", "said"), [
     (lambda arm: equations_of_motion(arm, ZERO, np.zeros(3), ZERO, NONE),
      r"delta has shape \(3,\).*wants \(\.\.\., 4\)"),
@@ -211,7 +217,13 @@ ZERO, NONE = np.zeros(2), np.zeros(4)
      r"delta\[1\] \(link1/y2\) is nan"),
     (lambda arm: equations_of_motion(arm, ZERO, NONE, ZERO, NONE, wrenches={"tp": np.zeros(6)}),
      r"no link named 'tp'.*'tip'"),
-    (lambda arm: follow(arm, lambda t: (ZERO, ZERO, ZERO), [0.0, 0.0]), "increase"),
+    (lambda arm: quasi_static(arm, ZERO, ZERO, ZERO, wrenches={"tip": 1e-3}), r"wrenches\['tip'\] has shape \(\)"),
+    (lambda arm: linearised(arm, ZERO, delta=np.zeros((2, 4))), r"2 rows; .* one posture"),
+    (lambda arm: follow(arm, STILL, [0.0, 0.0]), "increase"),
+    (lambda arm: follow(arm, STILL, "now"), "times is not an array"),
+    (lambda arm: follow(arm, STILL, [0.0, 0.1], delta=np.zeros(5)), r"delta has shape \(5,\)"),
+    (lambda arm: follow(arm, STILL, [0.0, 0.1], deltad=np.full(4, np.nan)), r"deltad\[0\] \(link1/y1\) is nan"),
+    (lambda arm: follow(arm, STILL, [0.0, 0.1], delta=np.zeros((2, 4))), r"2 rows; .* one state"),
     (lambda arm: rne.inverse_dynamics(arm, ZERO, ZERO, ZERO), r"flexible links.*arm\.robot"),
 ])  # fmt: skip
 def test_what_is_refused(call: Callable[[FlexibleArm], object], said: str) -> None:

@@ -109,6 +109,11 @@ def test_an_arm_with_few_joints_follows_the_place_of_a_target_only():
         made("five_bar").choose("Cartesian impedance")
 
 
+def test_an_arm_without_joints_is_refused():
+    with pytest.raises(SimulationError, match="has no joint or a floating one"):
+        SimulatedArm(rne.load_urdf('<robot name="r"><link name="a"/></robot>'), [])
+
+
 def test_a_place_outside_the_limits_is_refused():
     arm = made("puma560")
     with pytest.raises(SimulationError, match="outside its limits"):
