@@ -53,15 +53,10 @@ Bound = Callable[..., Any]
 
 
 def in_parts(fill: Bound, parts: Callable[..., Any]) -> Bound:
-    """A function (q, qd, x, out=None) whose answer names the parts of its output; x may be given by its name."""
+    """A function (q, qd, x, out=None) whose answer names the parts of its output."""
     named = named_parts(parts)
 
-    def bound(
-        q: Array, qd: Array, x: Array | None = None, out: Array | None = None, *, qdd: Any = None, tau: Any = None
-    ) -> Any:
-        if x is None and (qdd is not None or tau is not None):
-            third = {"qdd": qdd} if tau is None else {"tau": tau}
-            return parts(*fill(q, qd, out=out, **third))
+    def bound(q: Array, qd: Array, x: Array, out: Array | None = None) -> Any:
         if out is not None:
             return named(fill(q, qd, x, out))
         answer = fill(q, qd, x)

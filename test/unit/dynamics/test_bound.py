@@ -108,13 +108,12 @@ def frozen(x: np.ndarray) -> np.ndarray:
     return x
 
 
-@pytest.mark.parametrize("quantity", INPUTS)
+@pytest.mark.parametrize("quantity", [name for name in INPUTS if QUANTITIES[name].parts is None])
 def test_vectors_may_be_given_by_name(quantity):
     f, vectors = rne.bind(PUMA, quantity, **options(PUMA, quantity)), random_state(PUMA, 0)[: INPUTS[quantity]]
     named = dict(zip(QUANTITIES[quantity].inputs, vectors, strict=True))
     assert np.array_equal(numbers(f(**named)), numbers(f(*vectors)))
     out = f(*random_state(PUMA, 1)[: INPUTS[quantity]])
-    out = np.array(out) if isinstance(out, tuple) else out
     assert np.array_equal(numbers(f(**named, out=out)), numbers(f(*vectors)))
 
 
