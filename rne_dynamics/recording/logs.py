@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
+from rne_dynamics.control.motion.limits import sliding_joints
 from rne_dynamics.errors import ArgumentError, RecordingError, unknown
 from rne_dynamics.input_file import read_arrays
 from rne_dynamics.model.inertia import Array
@@ -193,7 +194,8 @@ def read_log(
 
     `path`: an .npz, .mcap or .db3, the folder of a bag, or a text file with a row for each time. Joints are taken by
     name where the log has names, else by number. `columns`: as --columns of `rne residual`, else by usual names.
-    `topic`: of a bag's joint states. `units`: of `UNITS`, else as names say, else SI. `gains`: torque over what was
+    `topic`: of a bag's joint states. `units`: of `UNITS`, else as names say, else SI; degrees are of joints that turn,
+    positions of prismatic joints are in m. `gains`: torque over what was
     logged, (n,), N·m/A. `RecordingError`; `ArgumentError` for `columns` or `units` that are none.
     """
     path, found_units = Path(path), dict(units or {})
@@ -219,7 +221,8 @@ def read_log(
         parts, notes = _from_table(path, robot, parsed(columns), found_units)
     for key, unit in found_units.items():
         if key in parts:
-            parts[key] = parts[key] * UNITS[key][unit]
+            lengths = [name in sliding_joints(robot.rigid) for name in robot.joint_names] if unit == "deg" else False
+            parts[key] = parts[key] * np.where(lengths, 1.0, UNITS[key][unit])
     parts["tau"] = parts["tau"] * (1.0 if gains is None else gains)
     rows = np.hstack([parts[key] for key in ("t", "q", "tau", "qd") if key in parts])
     return _tidy(path, robot.joint_names, rows, notes)

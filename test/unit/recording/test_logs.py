@@ -15,7 +15,7 @@ from rne_dynamics.recording.recording import read_text_table
 from rne_dynamics.simulation.runs.log import Log
 
 JOINTS = ("shoulder", "elbow", "wrist")
-ARM = SimpleNamespace(joint_names=JOINTS, n=3, name="arm")
+ARM = SimpleNamespace(joint_names=JOINTS, n=3, name="arm", rigid=rne.load_urdf("planar2"))
 ROWS = 60
 T = 0.01 * np.arange(ROWS)
 Q, QD, TAU = (np.sin(T[:, None] + np.arange(3)) + k for k in range(3))
@@ -146,6 +146,15 @@ def test_units_of_names_and_of_arguments(tmp_path):
     check(read_log(file, ARM, units={"t": "ns", "q": "deg"}, gains=np.full(3, 2.0)))
     with pytest.raises(ArgumentError, match="units are q=grad; allowed are"):
         read_log(file, ARM, units={"q": "grad"})
+
+
+def test_degrees_are_those_of_joints_that_turn(tmp_path):
+    robot, factors = rne.load_urdf("scara"), np.array([180.0 / np.pi, 180.0 / np.pi, 1.0, 180.0 / np.pi])
+    q, qd = Q[:, [0, 1, 2, 0]], QD[:, [0, 1, 2, 0]]
+    np.savez(tmp_path / "log.npz", time=T, q=q * factors, qd=qd * factors, tau=q)
+    found = read_log(tmp_path / "log.npz", robot, units={"q": "deg", "qd": "deg"})
+    assert np.allclose(found.q, q)
+    assert np.allclose(found.qd, qd)
 
 
 def test_stamps_of_seconds_and_nanoseconds(tmp_path):
