@@ -73,8 +73,6 @@ ARGUMENTS = (
 def run(args: argparse.Namespace) -> Answer:
     """The identified model."""
     path, source = _path(args), robot_source(args)
-    if args.robot == "-":
-        args.robot = source.data.decode()  # standard input is read once
     robot, load, notes, gains = load_arm(args), payload("--load", args.load), list[str](), None
     if load is not None and (args.payload or args.gains):
         raise ArgumentError("--load finds gains of currents; leave out --payload and --gains, or --load")
