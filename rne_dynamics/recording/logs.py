@@ -16,7 +16,7 @@ from rne_dynamics.errors import ArgumentError, RecordingError, unknown
 from rne_dynamics.input_file import read_arrays
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.protocol import Robot
-from rne_dynamics.recording.reading import read_recording
+from rne_dynamics.recording.reading import read_recording, unwrapped
 from rne_dynamics.recording.recording import GAP, Recording, read_text_table
 
 #: Quantities of a log, and what they are for messages.
@@ -178,6 +178,8 @@ UNITS = {"t": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}, "q": _ANGLES, "qd"
 _BRIDGED = 0.05
 #: Numbers that no sensor reports; part of the usual span by which one position or time is off, and the least such.
 _ABSURD, _SPIKE, _LEAST_SPIKE = 1e15, 0.5, 0.05
+#: Largest span of positions that are reported within a turn, rounded, rad: degrees have more.
+_TURN = 6.3
 #: Parts of the rows: those that may be out of order, must have times of their own, and must have torques.
 _FEW, _NEW, _KNOWN = 0.02, 0.4, 0.2
 #: Endings of files of other programs.
@@ -318,7 +320,7 @@ def _missing(what: str, columns: Mapping[str, NDArray[Any]], found: Mapping[str,
 
 
 def _tidy(path: Path, joints: tuple[str, ...], rows: Array, notes: list[str]) -> Recording:
-    """Rows [t, q, tau, qd] that are finite, on rising times, without long gaps; notes say what was left out."""
+    """Rows [t, q, tau, qd] that are finite, on rising times, with positions unwrapped; notes say what was changed."""
     n = len(joints)
     rows = np.where(np.abs(rows) < _ABSURD, rows, np.nan)
     states = rows[:, : n + 1]
@@ -347,7 +349,10 @@ def _tidy(path: Path, joints: tuple[str, ...], rows: Array, notes: list[str]) ->
     for column, part in zip(rows.T, known, strict=True):
         if _KNOWN <= part < 1.0:
             column[:] = np.interp(t, t[np.isfinite(column)], column[np.isfinite(column)])
-    _, q, effort, qd = np.split(rows, [1, n + 1, 2 * n + 1], axis=1)
+    _, reported, effort, qd = np.split(rows, [1, n + 1, 2 * n + 1], axis=1)
+    q = np.where(np.ptp(reported, axis=0) < _TURN, unwrapped(t, reported), reported)
+    if (q != reported).any():
+        notes.append("positions that are reported within a turn are unwrapped")
     rates = qd if qd.size and (known[2 * n + 1 :] >= _KNOWN).all() else None
     return Recording(str(path), joints, t - t[0], q, rates, effort, notes=tuple(notes))
 

@@ -157,6 +157,16 @@ def test_degrees_are_those_of_joints_that_turn(tmp_path):
     assert np.allclose(found.qd, qd)
 
 
+def test_positions_within_a_turn_are_unwrapped_but_not_degrees(tmp_path):
+    header, t = ["t,q1,q2,q3,tau1,tau2,tau3"], 0.05 * np.arange(ROWS)
+    q = np.column_stack((2.5 + 3.0 * np.sin(t), 2.9 + 2.0 * t, 0.1 * t))
+    found = read_log(text_file(tmp_path, header, [t, np.angle(np.exp(1j * q)), TAU]), ARM)
+    assert np.allclose(found.q, q)
+    assert "positions that are reported within a turn are unwrapped" in found.notes
+    fast = np.column_stack((125.0 * t, 125.0 * np.sin(t), np.degrees(q[:, 2])))  # 6.25 degrees a row
+    assert np.allclose(read_log(text_file(tmp_path, header, [t, fast, TAU]), ARM).q, fast)
+
+
 def test_stamps_of_seconds_and_nanoseconds(tmp_path):
     seconds = 1_700_000_000 + np.floor(0.7 + T)
     names = ["header.stamp.sec", "header.stamp.nanosec", *numbered("position.{}"), *numbered("effort.{}")]
