@@ -197,8 +197,8 @@ def read_log(
     `path`: an .npz, .mcap or .db3, the folder of a bag, or a text file with a row for each time. Joints are taken by
     name where the log has names, else by number. `columns`: as --columns of `rne residual`, else by usual names.
     `topic`: of a bag's joint states. `units`: of `UNITS`, else as names say, else SI; degrees are of joints that turn,
-    positions of prismatic joints are in m. `gains`: torque over what was
-    logged, (n,), N·m/A. `RecordingError`; `ArgumentError` for `columns` or `units` that are none.
+    positions of prismatic joints are in m. `gains`: torque over what was logged, (n,), N·m/A. `RecordingError`;
+    `ArgumentError` for `columns` or `units` that are none.
     """
     path, found_units = Path(path), dict(units or {})
     for key, unit in found_units.items():
