@@ -160,7 +160,7 @@ class ElasticJoints:
         return self._x[MOTOR].copy(), self._x[MOTOR_SPEED].copy()
 
     def use(self, plant: ArmPlant) -> None:
-        """Go on as another arm on these springs; `ArgumentError`: no open one, mimic joints, a moving base, no rotors."""
+        """Go on as another arm on these springs; `ArgumentError`: no open one, mimics, a moving base, no rotors."""
         robot = plant.robot.open_tree
         if plant.robot.loops or robot.has_mimic or plant.base_motion is not None:
             raise ArgumentError(f"mismatch: joints are elastic, but robot {robot.name!r} is no open arm on a base at "
