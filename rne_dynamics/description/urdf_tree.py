@@ -10,12 +10,10 @@ import numpy as np
 from rne_dynamics.description.lint.joints import LIMITED, narrowed_limits
 from rne_dynamics.description.lint.structure import mimic_holds
 from rne_dynamics.description.markup import Element
-from rne_dynamics.description.outline import INERTIAL_ELEMENTS, POSITION, JointOutline, LinkOutline, Outline
+from rne_dynamics.description.outline import INERTIAL_ELEMENTS, POSITION, UNBOUNDED, JointOutline, LinkOutline, Outline
 from rne_dynamics.model.inertia import Array, Inertia, symmetric
 from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Limits, Mimic, TreeJoint, TreeLink
 
-#: Bounds from here on are none: URDF requires a number, and `to_urdf` writes this one.
-UNBOUNDED = 1e9
 _ZERO = (0.0, 0.0, 0.0)
 _X = (1.0, 0.0, 0.0)
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from rne_dynamics.description.lint.findings import Finding, collect
 from rne_dynamics.description.markup import Element, read_markup
-from rne_dynamics.description.outline import POSITION
+from rne_dynamics.description.outline import POSITION, UNBOUNDED
 from rne_dynamics.description.repairs import repaired
 from rne_dynamics.description.sources import Source
-from rne_dynamics.description.urdf_tree import UNBOUNDED, rpy_of
+from rne_dynamics.description.urdf_tree import rpy_of
 from rne_dynamics.errors import ModelError, check_loaded
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.robot import RobotModel
