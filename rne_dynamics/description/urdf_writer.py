@@ -71,7 +71,8 @@ def to_urdf(robot: RobotModel | KinematicTree) -> str:
             lines += [f"  <link name={quoteattr(link.name)}>", body, "  </link>"]
     for joint in tree.joints:
         lines += _joint(joint)
-    lines += [_transmission(joint) for joint in tree.joints if joint.rotor_inertia > 0.0]
+    lines += [_transmission(joint) for joint in tree.joints
+              if joint.rotor_inertia > 0.0 and joint.kind is not JointKind.FIXED]  # fmt: skip
     return "\n".join([*lines, "</robot>", ""])
 
 
