@@ -82,8 +82,8 @@ class _Assembly:
         k = int((newest - self._stamps).argmax())
         if newest[k] - self._stamps[k] > LATEST:
             begin, end = self._seconds(newest[k]), self._seconds(self._stamps[k])
-            raise RecordingError(f"{self._source}: stamps on {self._states} fall from {begin:.6g} to {end:.6g} s, as where "
-                                 "simulated time begins again; record one run in each file")  # fmt: skip
+            raise RecordingError(f"{self._source}: stamps on {self._states} fall from {begin:.6g} to {end:.6g} s, as "
+                                 "where simulated time begins again; record one run in each file")  # fmt: skip
         order = np.argsort(self._stamps, kind="stable")
         if (np.diff(order) < 0).any():
             self._notes.append(f"{self._states}: messages are sorted by their stamps")

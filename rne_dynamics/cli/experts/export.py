@@ -79,8 +79,8 @@ def run(args: argparse.Namespace) -> int | Answer:
         )
     text = to_urdf(robot)
     if robot.gravity.tolist() != [0.0, 0.0, -9.81]:
-        given = ", ".join(f"{x:g}" for x in robot.gravity)
-        print(f"rne export: gravity [{given}] m/s^2 is left out: URDF has none; give it where the file is loaded",
+        gravity = ", ".join(f"{x:g}" for x in robot.gravity)
+        print(f"rne export: gravity [{gravity}] m/s^2 is left out: URDF has none; give it where the file is loaded",
               file=sys.stderr)
     if args.out is None:
         print(text, end="")
