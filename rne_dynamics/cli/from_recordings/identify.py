@@ -45,7 +45,7 @@ exit code: 0 if the new model predicts better than ROBOT, 1 otherwise.
 """
 
 #: Faults of a log with which the command ends; others are notes.
-_FATAL = ("time", "degrees", "sign")
+_FATAL = ("time", "degrees", "jump", "sign")
 #: Trust in the model when a payload is found from loaded logs only.
 _GOOD_MODEL = 0.05
 
