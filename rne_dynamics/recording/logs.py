@@ -40,6 +40,8 @@ _MEASURED = "meas measured actual act joint joints link state states"
 _TOKEN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 #: Score of a name without a fitting word.
 _NONE = -100
+#: A rate above 0 in place of times.
+_RATE = re.compile(r"(?=[\d.]*[1-9])(\d+\.?\d*|\.\d+)\s*Hz")
 #: Words for units in names.
 _UNITS = {
     "deg": "deg", "degs": "deg", "degree": "deg", "degrees": "deg", "ms": "ms", "msec": "ms", "us": "us", "ns": "ns",
@@ -239,8 +241,8 @@ def _from_table(
     found, parts, places = groups(columns, joints), dict[str, NDArray[Any]](), []
     for what, quantity in QUANTITIES.items():
         count, name = 1 if what == "t" else len(joints), wanted.get(what, "")
-        if what == "t" and (rate := re.fullmatch(r"([\d.]+)\s*Hz", name)):
-            parts[what] = np.arange(float(max(map(len, columns.values()))))[:, None] / float(rate[1])
+        if what == "t" and (rate := _RATE.fullmatch(name)):
+            parts[what] = np.arange(float(max(map(len, columns.values()), default=0)))[:, None] / float(rate[1])
             continue
         try:
             if name:
@@ -254,6 +256,9 @@ def _from_table(
             if len(own) != count:
                 raise RecordingError(f"--columns {what}={name} names {len(own)} columns; robot {robot.name!r} has "
                                      f"{len(joints)} joints: {', '.join(joints)}")  # fmt: skip
+            if len(sizes := [len(values) for values in own]) > sizes.count(sizes[0]):
+                raise RecordingError(f"--columns {what}={name} names columns of {', '.join(map(str, sizes))} rows; "
+                                     "give those of one log")  # fmt: skip
         except RecordingError as error:
             raise RecordingError(f"{path}: {error}") from None
         parts[what] = np.stack(own, axis=1)

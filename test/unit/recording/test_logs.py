@@ -121,6 +121,15 @@ def test_arrays_of_an_npz(tmp_path):
     np.savez(file, time=T[:-30], q=Q, tau=TAU)
     with pytest.raises(RecordingError, match="t 30, q 60, tau 60 rows"):
         read_log(file, ARM)
+    with pytest.raises(RecordingError, match="q=1-3 names columns of 30, 60, 60 rows"):
+        read_log(file, ARM, "q=1-3,t=100Hz,tau=tau")
+    np.savez(file, note=np.array(["nothing", "was logged"]))
+    with pytest.raises(RecordingError, match="no column is known to hold positions"):
+        read_log(file, ARM, "t=100Hz")
+    np.savez(file, q=Q, tau=TAU)
+    for rate in ("0Hz", ".Hz", "0.0 Hz"):
+        with pytest.raises(RecordingError, match=f"no column named '{rate}'"):
+            read_log(file, ARM, f"t={rate},q=q,tau=tau")
 
 
 def test_logs_that_the_simulator_writes(tmp_path):
