@@ -312,7 +312,7 @@ def _columns(path: Path, joints: Sequence[str]) -> tuple[dict[str, NDArray[Any]]
 
 def _missing(what: str, columns: Mapping[str, NDArray[Any]], found: Mapping[str, Group], n: int) -> str:
     """The message for a quantity that no column holds."""
-    if all(name.isdigit() for name in columns):
+    if columns and all(name.isdigit() for name in columns):
         example = f"t=1,q=2-{n + 1},tau={n + 2}-{2 * n + 1}"
         return f"the file has {len(columns)} columns without names; say what they are by number, as --columns {example}"
     shapes = [f"{name} {values.shape}" if values.ndim == 2 else name for name, values in columns.items()]
@@ -321,7 +321,7 @@ def _missing(what: str, columns: Mapping[str, NDArray[Any]], found: Mapping[str,
     sizes = sorted({len(group.columns) for group in found.values() if len(group.columns) > 1} - {n})
     other = f"; groups of columns have {', '.join(map(str, sizes))} columns, the robot {n} joints" * bool(sizes)
     other += "; --lock holds joints that were not logged" * (min(sizes, default=n) < n)
-    return f"no column is known to hold {QUANTITIES[what]}; give --columns {example}; it has {listed}{other}"
+    return f"no column is known to hold {QUANTITIES[what]}; give --columns {example}; it has {listed or 'no numbers'}{other}"
 
 
 def _tidy(path: Path, joints: tuple[str, ...], rows: Array, notes: list[str]) -> Recording:
