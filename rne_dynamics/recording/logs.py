@@ -316,12 +316,12 @@ def _missing(what: str, columns: Mapping[str, NDArray[Any]], found: Mapping[str,
         example = f"t=1,q=2-{n + 1},tau={n + 2}-{2 * n + 1}"
         return f"the file has {len(columns)} columns without names; say what they are by number, as --columns {example}"
     shapes = [f"{name} {values.shape}" if values.ndim == 2 else name for name, values in columns.items()]
-    listed = ", ".join(shapes[:16]) + ", ..." * (len(shapes) > 16)
+    listed = ", ".join(shapes[:16]) + ", ..." * (len(shapes) > 16) or "no numbers"
     example = "t=NAME or number; even: t=200Hz" if what == "t" else f"{what}=NAME or numbers ({what}=2-{n + 1})"
     sizes = sorted({len(group.columns) for group in found.values() if len(group.columns) > 1} - {n})
     other = f"; groups of columns have {', '.join(map(str, sizes))} columns, the robot {n} joints" * bool(sizes)
     other += "; --lock holds joints that were not logged" * (min(sizes, default=n) < n)
-    return f"no column is known to hold {QUANTITIES[what]}; give --columns {example}; it has {listed or 'no numbers'}{other}"
+    return f"no column is known to hold {QUANTITIES[what]}; give --columns {example}; it has {listed}{other}"
 
 
 def _tidy(path: Path, joints: tuple[str, ...], rows: Array, notes: list[str]) -> Recording:

@@ -124,7 +124,7 @@ def test_arrays_of_an_npz(tmp_path):
     with pytest.raises(RecordingError, match="q=1-3 names columns of 30, 60, 60 rows"):
         read_log(file, ARM, "q=1-3,t=100Hz,tau=tau")
     np.savez(file, note=np.array(["nothing", "was logged"]))
-    with pytest.raises(RecordingError, match="no column is known to hold positions.*; it has no numbers"):
+    with pytest.raises(RecordingError, match=r"no column is known to hold positions.*; it has no numbers"):
         read_log(file, ARM, "t=100Hz")
     np.savez(file, q=Q, tau=TAU)
     for rate in ("0Hz", ".Hz", "0.0 Hz"):
