@@ -207,7 +207,7 @@ def load_robot(args: argparse.Namespace, most: int = MOST_MOVED) -> Robot:
 def robot_source(args: argparse.Namespace) -> Source:
     """The description of ROBOT, expanded but for a model file's; `DescriptionError`, or `ArgumentError` for --arg."""
     if args.robot == "-":
-        return read_source(read_stdin(), lenient=args.lenient)
+        args.robot = read_stdin()  # which can be read once
     mappings = {} if names_model_file(args.robot) else xacro_arguments(args)
     return read_source(args.robot, mappings, lenient=args.lenient)
 

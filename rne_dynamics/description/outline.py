@@ -31,6 +31,8 @@ JOINT_ELEMENTS: dict[str, tuple[str, ...]] = {
 #: The limits of a joint that repairs declare absent, by its name: of `POSITION`, "effort" and "velocity".
 Unbounded = Mapping[str, frozenset[str]]
 POSITION = "position"
+#: Limits from here on are none: URDF requires a number, and `to_urdf` writes this one.
+UNBOUNDED = 1e9
 _NONE: Unbounded = MappingProxyType({})
 _KNOWN_AT_TOP = ("link", "joint", "transmission", "material", "gazebo", "ros2_control", "sensor")
 

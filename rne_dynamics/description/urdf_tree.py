@@ -10,7 +10,7 @@ import numpy as np
 from rne_dynamics.description.lint.joints import LIMITED, narrowed_limits
 from rne_dynamics.description.lint.structure import mimic_holds
 from rne_dynamics.description.markup import Element
-from rne_dynamics.description.outline import INERTIAL_ELEMENTS, POSITION, JointOutline, LinkOutline, Outline
+from rne_dynamics.description.outline import INERTIAL_ELEMENTS, POSITION, UNBOUNDED, JointOutline, LinkOutline, Outline
 from rne_dynamics.model.inertia import Array, Inertia, symmetric
 from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Limits, Mimic, TreeJoint, TreeLink
 
@@ -59,6 +59,11 @@ def _number(element: Element | None, attribute: str, default: float) -> float:
     return _numbers(element, attribute, (default,))[0]
 
 
+def _bound(limit: Element, attribute: str, default: float) -> float:
+    value = _number(limit, attribute, default)
+    return math.copysign(math.inf, value) if abs(value) >= UNBOUNDED else value
+
+
 def _link(link: LinkOutline) -> TreeLink:
     inertial = link.element.first("inertial")
     if inertial is None:
@@ -81,7 +86,7 @@ def _range(joint: JointOutline, limit: Element) -> tuple[float, float]:
     """Position limits: the intersection of <limit> and <safety_controller>."""
     if joint.kind not in LIMITED:
         return -math.inf, math.inf
-    lower, upper = _number(limit, "lower", 0.0), _number(limit, "upper", 0.0)
+    lower, upper = _bound(limit, "lower", 0.0), _bound(limit, "upper", 0.0)
     if POSITION in joint.unbounded:
         lower, upper = -math.inf, math.inf
     safety = joint.element.first("safety_controller")
@@ -102,7 +107,7 @@ def _joint(outline: Outline, joint: JointOutline, rotor: float) -> TreeJoint:
     if limit is not None:
         lower, upper = _range(joint, limit)
         velocity, effort = (
-            math.inf if name in joint.unbounded else _number(limit, name, math.inf) for name in ("velocity", "effort")
+            math.inf if name in joint.unbounded else _bound(limit, name, math.inf) for name in ("velocity", "effort")
         )
         limits = Limits(lower, upper, velocity, effort)
     coulomb = _number(dynamics, "friction", 0.0)

@@ -15,7 +15,7 @@ import numpy as np
 
 from rne_dynamics.description.lint.findings import Finding, collect
 from rne_dynamics.description.markup import Element, read_markup
-from rne_dynamics.description.outline import POSITION
+from rne_dynamics.description.outline import POSITION, UNBOUNDED
 from rne_dynamics.description.repairs import repaired
 from rne_dynamics.description.sources import Source
 from rne_dynamics.description.urdf_tree import rpy_of
@@ -24,8 +24,6 @@ from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint
 
-#: Written instead of an infinite bound where URDF requires a number.
-UNBOUNDED = 1e9
 _BOUNDED = (JointKind.REVOLUTE, JointKind.PRISMATIC)
 
 
@@ -43,7 +41,7 @@ def to_urdf(robot: RobotModel | KinematicTree) -> str:
         Links with their inertia, joints with placement, axis, limits, friction and mimic, and a <transmission> with the
         reflected rotor inertia (ratio 1) for every joint that has one. `load_urdf` reads the same numbers back, except
         that rotations pass through roll, pitch and yaw (round-off). A revolute joint without position limits is written
-        as continuous, other missing bounds as ±1e9.
+        as continuous, other missing bounds as ±1e9, which `load_urdf` reads as none.
 
     Raises
     ------
@@ -73,7 +71,8 @@ def to_urdf(robot: RobotModel | KinematicTree) -> str:
             lines += [f"  <link name={quoteattr(link.name)}>", body, "  </link>"]
     for joint in tree.joints:
         lines += _joint(joint)
-    lines += [_transmission(joint) for joint in tree.joints if joint.rotor_inertia > 0.0]
+    lines += [_transmission(joint) for joint in tree.joints
+              if joint.rotor_inertia > 0.0 and joint.kind is not JointKind.FIXED]  # fmt: skip
     return "\n".join([*lines, "</robot>", ""])
 
 

@@ -307,6 +307,10 @@ def _reach(robot: RobotModel, scale: float, box: Mapping[str, tuple[float, float
             raise ArgumentError(f"box of joint {name!r} is {low:.6g} to {high:.6g}; it must be a range inside the "
                                 f"limits, {robot.lower[j]:.6g} to {robot.upper[j]:.6g}")  # fmt: skip
         lower[j], upper[j] = low, high
+    for name, low, high in zip(robot.joint_names, lower, upper, strict=True):
+        if low == high:
+            raise ModelError(f"joint {name!r} cannot move: its limits are both {low:g}; write its range into the "
+                             "description, or make it fixed")
     q = np.clip(robot.neutral, lower, upper)
     lower, upper = np.maximum(lower, q - _WAY), np.minimum(upper, q + _WAY)
     inner = lower + _MIDDLE * (upper - lower), upper - _MIDDLE * (upper - lower)

@@ -23,7 +23,7 @@ from rne_dynamics.identification.triangles import STRIBECK
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Array, Inertia, symmetric
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Payload, TreeLink
+from rne_dynamics.model.tree import ONE_FREEDOM, Friction, JointKind, KinematicTree, Payload, TreeJoint, TreeLink
 
 #: Largest difference of the model that is loaded again, as a part of each body's size.
 _CLOSE = 1e-6
@@ -109,10 +109,12 @@ def write_model(found: Identified, source: Source, path: Path, command: str, *, 
     tree = found.layout.robot.tree if payload_only else identified_tree(found)
     urdf, model = path.with_name(f"{path.name}.urdf"), path.with_name(f"{path.name}.yaml")
     before = examine(source).tree  # without the model file's payload
-    old = {link.name: link.inertia for link in before.links} if before else {}
+    assert before is not None, "the robot was loaded from it"
+    old = {link.name: link.inertia for link in before.links}
     changed = {x.name: x.inertia for x in tree.links if x.inertia is not None and not _same(x.inertia, old[x.name])}
     urdf.write_text(with_inertias(source, changed), encoding="utf-8")
-    values = {"urdf": urdf.name, **_entries(tree, found, payload_only=payload_only)}
+    moving = [joint for joint in tree.joints if before.joint(joint.name).kind in ONE_FREEDOM]
+    values = {"urdf": urdf.name, **_entries(moving, found, payload_only=payload_only)}
     text = yaml.safe_dump(values, sort_keys=False, default_flow_style=None, allow_unicode=True, width=1000)
     model.write_text(f"# {command}\n{text}", encoding="utf-8")
     loaded = load_model(model).open_tree
@@ -130,10 +132,9 @@ def write_model(found: Identified, source: Source, path: Path, command: str, *, 
     return written
 
 
-def _entries(tree: KinematicTree, found: Identified, *, payload_only: bool) -> dict[str, Any]:
-    """The entries of a model file besides its URDF."""
+def _entries(moving: list[TreeJoint], found: Identified, *, payload_only: bool) -> dict[str, Any]:
+    """The entries of a model file besides its URDF; `moving`: joints that move there, also those that were locked."""
     robot, payload = found.layout.robot, identified_payload(found) if payload_only else None
-    moving = [joint for joint in tree.joints if joint.name in robot.joint_names or joint.mimic is not None]
     values: dict[str, Any] = {"friction": {}, "rotors": "none"}
     if not np.array_equal(robot.gravity, (0.0, 0.0, -9.81)):
         values["gravity"] = _plain(robot.gravity)

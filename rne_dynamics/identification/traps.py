@@ -49,6 +49,8 @@ _PERIOD, _LONGER = 0.2, (("ms", 1e-3, 500.0), ("us", 1e-6, 5e5), ("ns", 1e-9, np
 #: Span of positions over that between the limits from which they are in degrees, and least such span, rad; for arms
 #: without limits the least span.
 _BEYOND, _BEYOND_LEAST, _TURNS = 1.2, 2.0 * np.pi, 4.0 * np.pi
+#: Step between rows, rad or m, that is a jump where it takes this many times the velocity limit.
+_JUMP, _TOO_FAST = 0.05, 5.0
 #: Part of a torque's variance that counts as explained; that may be explained while its sign is named wrong; part of
 #: the largest torque below which it is weak, and part that the other sign must explain of a weak one.
 _EXPLAINED, _LITTLE, _WEAK, _SURE = 0.75, 0.35, 0.05, 0.9
@@ -70,7 +72,7 @@ _MOST_ARRANGED, _STEP, _GAIN_EACH = 10, 0.4, 0.15
 class Trap(NamedTuple):
     """A fault of a log."""
 
-    #: ``time``, ``velocity``, ``degrees``, ``sign``, ``order``, ``gravity``, ``torque``, ``scale``,
+    #: ``time``, ``velocity``, ``degrees``, ``jump``, ``sign``, ``order``, ``gravity``, ``torque``, ``scale``,
     #: or ``still``, which only says that a joint's figures mean little.
     kind: str
     text: str
@@ -97,7 +99,9 @@ def traps(robot: RobotModel, recording: Recording) -> list[Trap]:
     motion = motions_of(recording)[0]
     low = LowPass(motion, _LEAST)
     states = [low(values) for values in (motion.q, motion.qd, motion.qdd, motion.effort, motion.q, motion.q)]
-    found += _torque_traps(_Evidence(robot, *states).modelled(), np.flatnonzero(~still).tolist())
+    found += _jumps(robot, recording) or _torque_traps(
+        _Evidence(robot, *states).modelled(), np.flatnonzero(~still).tolist()
+    )
     found += [
         Trap("still", f"joint {robot.joint_names[j]!r} hardly moves, by {np.ptp(recording.q[:, j]):.2g}",
              "its figures say little; record a motion of it", (j,)) for j in np.flatnonzero(still).tolist()
@@ -137,6 +141,18 @@ def _span_traps(robot: RobotModel, log: Recording, turning: _Joints, moving: _Jo
         text = f"positions are in degrees: joint {robot.joint_names[j]!r} moves by {span[j]:.4g}"
         text += f", between limits {room[j]:.4g} rad apart" if limited[j] else ""
         yield Trap("degrees", text, f"--units q=deg{',qd=deg' * (log.qd is not None)}"), (1.0, DEGREE, DEGREE)
+
+
+def _jumps(robot: RobotModel, log: Recording) -> list[Trap]:
+    """Positions from row to row that no joint can follow."""
+    steps, limit = np.abs(np.diff(log.q, axis=0)), np.where(robot.velocity_limit > 0.0, robot.velocity_limit, np.inf)
+    share = np.where(steps > _JUMP, steps, 0.0) / (limit * np.diff(log.t)[:, None])
+    k, j = np.unravel_index(int(share.argmax()), share.shape)
+    if share[k, j] < _TOO_FAST:
+        return []
+    text = (f"joint {robot.joint_names[j]!r} jumps by {steps[k, j]:.3g} at {log.t[k]:.6g} s, {share[k, j]:.3g} times "
+            "its velocity limit")  # fmt: skip
+    return [Trap("jump", text, "log one publisher of the topic, and a motion in which no driver freezes", (int(j),))]
 
 
 class _Evidence(NamedTuple):

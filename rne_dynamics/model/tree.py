@@ -326,4 +326,4 @@ def _fixed_at(joint: TreeJoint, value: float) -> TreeJoint:
         position = position + rotation @ joint.axis * value
     else:
         rotation = rotation @ rotation_about(joint.axis, value)
-    return TreeJoint(joint.name, JointKind.FIXED, joint.parent, joint.child, rotation, position)
+    return replace(joint, kind=JointKind.FIXED, rotation=rotation, position=position)  # with its friction and rotor

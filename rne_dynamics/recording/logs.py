@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
+from rne_dynamics.control.motion.limits import sliding_joints
 from rne_dynamics.errors import ArgumentError, RecordingError, unknown
 from rne_dynamics.input_file import read_arrays
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.protocol import Robot
-from rne_dynamics.recording.reading import read_recording
+from rne_dynamics.recording.reading import read_recording, unwrapped
 from rne_dynamics.recording.recording import GAP, Recording, read_text_table
 
 #: Quantities of a log, and what they are for messages.
@@ -39,6 +40,8 @@ _MEASURED = "meas measured actual act joint joints link state states"
 _TOKEN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 #: Score of a name without a fitting word.
 _NONE = -100
+#: A rate above 0 in place of times.
+_RATE = re.compile(r"(?=[\d.]*[1-9])(\d+\.?\d*|\.\d+)\s*Hz")
 #: Words for units in names.
 _UNITS = {
     "deg": "deg", "degs": "deg", "degree": "deg", "degrees": "deg", "ms": "ms", "msec": "ms", "us": "us", "ns": "ns",
@@ -177,6 +180,8 @@ UNITS = {"t": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}, "q": _ANGLES, "qd"
 _BRIDGED = 0.05
 #: Numbers that no sensor reports; part of the usual span by which one position or time is off, and the least such.
 _ABSURD, _SPIKE, _LEAST_SPIKE = 1e15, 0.5, 0.05
+#: Largest span of positions that are reported within a turn, rounded, rad: degrees have more.
+_TURN = 6.3
 #: Parts of the rows: those that may be out of order, must have times of their own, and must have torques.
 _FEW, _NEW, _KNOWN = 0.02, 0.4, 0.2
 #: Endings of files of other programs.
@@ -193,8 +198,9 @@ def read_log(
 
     `path`: an .npz, .mcap or .db3, the folder of a bag, or a text file with a row for each time. Joints are taken by
     name where the log has names, else by number. `columns`: as --columns of `rne residual`, else by usual names.
-    `topic`: of a bag's joint states. `units`: of `UNITS`, else as names say, else SI. `gains`: torque over what was
-    logged, (n,), N·m/A. `RecordingError`; `ArgumentError` for `columns` or `units` that are none.
+    `topic`: of a bag's joint states. `units`: of `UNITS`, else as names say, else SI; degrees are of joints that turn,
+    positions of prismatic joints are in m. `gains`: torque over what was logged, (n,), N·m/A. `RecordingError`;
+    `ArgumentError` for `columns` or `units` that are none.
     """
     path, found_units = Path(path), dict(units or {})
     for key, unit in found_units.items():
@@ -219,7 +225,8 @@ def read_log(
         parts, notes = _from_table(path, robot, parsed(columns), found_units)
     for key, unit in found_units.items():
         if key in parts:
-            parts[key] = parts[key] * UNITS[key][unit]
+            lengths = [name in sliding_joints(robot.rigid) for name in robot.joint_names] if unit == "deg" else False
+            parts[key] = parts[key] * np.where(lengths, 1.0, UNITS[key][unit])
     parts["tau"] = parts["tau"] * (1.0 if gains is None else gains)
     rows = np.hstack([parts[key] for key in ("t", "q", "tau", "qd") if key in parts])
     return _tidy(path, robot.joint_names, rows, notes)
@@ -234,8 +241,8 @@ def _from_table(
     found, parts, places = groups(columns, joints), dict[str, NDArray[Any]](), []
     for what, quantity in QUANTITIES.items():
         count, name = 1 if what == "t" else len(joints), wanted.get(what, "")
-        if what == "t" and (rate := re.fullmatch(r"([\d.]+)\s*Hz", name)):
-            parts[what] = np.arange(float(max(map(len, columns.values()))))[:, None] / float(rate[1])
+        if what == "t" and (rate := _RATE.fullmatch(name)):
+            parts[what] = np.arange(float(max(map(len, columns.values()), default=0)))[:, None] / float(rate[1])
             continue
         try:
             if name:
@@ -249,6 +256,9 @@ def _from_table(
             if len(own) != count:
                 raise RecordingError(f"--columns {what}={name} names {len(own)} columns; robot {robot.name!r} has "
                                      f"{len(joints)} joints: {', '.join(joints)}")  # fmt: skip
+            if len(sizes := [len(values) for values in own]) > sizes.count(sizes[0]):
+                raise RecordingError(f"--columns {what}={name} names columns of {', '.join(map(str, sizes))} rows; "
+                                     "give those of one log")  # fmt: skip
         except RecordingError as error:
             raise RecordingError(f"{path}: {error}") from None
         parts[what] = np.stack(own, axis=1)
@@ -302,11 +312,11 @@ def _columns(path: Path, joints: Sequence[str]) -> tuple[dict[str, NDArray[Any]]
 
 def _missing(what: str, columns: Mapping[str, NDArray[Any]], found: Mapping[str, Group], n: int) -> str:
     """The message for a quantity that no column holds."""
-    if all(name.isdigit() for name in columns):
+    if columns and all(name.isdigit() for name in columns):
         example = f"t=1,q=2-{n + 1},tau={n + 2}-{2 * n + 1}"
         return f"the file has {len(columns)} columns without names; say what they are by number, as --columns {example}"
     shapes = [f"{name} {values.shape}" if values.ndim == 2 else name for name, values in columns.items()]
-    listed = ", ".join(shapes[:16]) + ", ..." * (len(shapes) > 16)
+    listed = ", ".join(shapes[:16]) + ", ..." * (len(shapes) > 16) or "no numbers"
     example = "t=NAME or number; even: t=200Hz" if what == "t" else f"{what}=NAME or numbers ({what}=2-{n + 1})"
     sizes = sorted({len(group.columns) for group in found.values() if len(group.columns) > 1} - {n})
     other = f"; groups of columns have {', '.join(map(str, sizes))} columns, the robot {n} joints" * bool(sizes)
@@ -315,7 +325,7 @@ def _missing(what: str, columns: Mapping[str, NDArray[Any]], found: Mapping[str,
 
 
 def _tidy(path: Path, joints: tuple[str, ...], rows: Array, notes: list[str]) -> Recording:
-    """Rows [t, q, tau, qd] that are finite, on rising times, without long gaps; notes say what was left out."""
+    """Rows [t, q, tau, qd] that are finite, on rising times, with positions unwrapped; notes say what was changed."""
     n = len(joints)
     rows = np.where(np.abs(rows) < _ABSURD, rows, np.nan)
     states = rows[:, : n + 1]
@@ -344,7 +354,10 @@ def _tidy(path: Path, joints: tuple[str, ...], rows: Array, notes: list[str]) ->
     for column, part in zip(rows.T, known, strict=True):
         if _KNOWN <= part < 1.0:
             column[:] = np.interp(t, t[np.isfinite(column)], column[np.isfinite(column)])
-    _, q, effort, qd = np.split(rows, [1, n + 1, 2 * n + 1], axis=1)
+    _, reported, effort, qd = np.split(rows, [1, n + 1, 2 * n + 1], axis=1)
+    q = np.where(np.ptp(reported, axis=0) < _TURN, unwrapped(t, reported), reported)
+    if (q != reported).any():
+        notes.append("positions that are reported within a turn are unwrapped")
     rates = qd if qd.size and (known[2 * n + 1 :] >= _KNOWN).all() else None
     return Recording(str(path), joints, t - t[0], q, rates, effort, notes=tuple(notes))
 

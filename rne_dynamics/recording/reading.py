@@ -22,6 +22,8 @@ from rne_dynamics.recording.recording import GAP, Recording, Series, read_csv, r
 OTHER_STATES = re.compile(r"/(torque/\w+|reference|setpoint|deflections|joint_commands)$")
 #: Largest motion of a joint between two states at which a jump by whole turns is recognised, rad.
 STEP = 1.0
+#: By how much a message may be older than one before it, ns: it came late. Else time began again.
+LATEST = NANOSECONDS
 TERM = re.compile(r"^(?P<controller>.*)/torque/(?P<term>\w+)$")
 
 
@@ -76,6 +78,12 @@ class _Assembly:
 
     def recording(self) -> Recording:
         """The whole."""
+        newest = np.maximum.accumulate(self._stamps)
+        k = int((newest - self._stamps).argmax())
+        if newest[k] - self._stamps[k] > LATEST:
+            begin, end = self._seconds(newest[k]), self._seconds(self._stamps[k])
+            raise RecordingError(f"{self._source}: stamps on {self._states} fall from {begin:.6g} to {end:.6g} s, as "
+                                 "where simulated time begins again; record one run in each file")  # fmt: skip
         order = np.argsort(self._stamps, kind="stable")
         if (np.diff(order) < 0).any():
             self._notes.append(f"{self._states}: messages are sorted by their stamps")

@@ -41,7 +41,8 @@ def read_trajectory(path: str | Path) -> SampledTrajectory:
         points = message["points"]
         times: Any = [point["time_from_start"].get("sec", 0) + 1e-9 * point["time_from_start"].get("nanosec", 0)
                  for point in points]  # fmt: skip
-        rows: Any = {part: [point[part] for point in points] for part in _PARTS if part in points[0]}
+        rows: Any = {part: [point[part] for point in points] for part in _PARTS
+                     if any(point.get(part) for point in points)}
         return SampledTrajectory(times, **rows, joint_names=tuple(map(str, message["joint_names"])))
     except (yaml.YAMLError, TypeError, KeyError, AttributeError, IndexError) as error:
         why = f"it has no {error}" if isinstance(error, KeyError) else " ".join(str(error).split())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from rne_dynamics.c_export.export import to_c
@@ -77,6 +78,10 @@ def run(args: argparse.Namespace) -> int | Answer:
             "tree"
         )
     text = to_urdf(robot)
+    if robot.gravity.tolist() != [0.0, 0.0, -9.81]:
+        gravity = ", ".join(f"{x:g}" for x in robot.gravity)
+        print(f"rne export: gravity [{gravity}] m/s^2 is left out: URDF has none; give it where the file is loaded",
+              file=sys.stderr)
     if args.out is None:
         print(text, end="")
         return 0

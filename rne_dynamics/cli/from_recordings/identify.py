@@ -45,7 +45,7 @@ exit code: 0 if the new model predicts better than ROBOT, 1 otherwise.
 """
 
 #: Faults of a log with which the command ends; others are notes.
-_FATAL = ("time", "degrees", "sign")
+_FATAL = ("time", "degrees", "jump", "sign")
 #: Trust in the model when a payload is found from loaded logs only.
 _GOOD_MODEL = 0.05
 
@@ -73,8 +73,6 @@ ARGUMENTS = (
 def run(args: argparse.Namespace) -> Answer:
     """The identified model."""
     path, source = _path(args), robot_source(args)
-    if args.robot == "-":
-        args.robot = source.data.decode()  # standard input is read once
     robot, load, notes, gains = load_arm(args), payload("--load", args.load), list[str](), None
     if load is not None and (args.payload or args.gains):
         raise ArgumentError("--load finds gains of currents; leave out --payload and --gains, or --load")

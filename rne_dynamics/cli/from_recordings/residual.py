@@ -43,7 +43,8 @@ LOG = (
              "(t=1,q=2-7,tau=14-19); t=200Hz for logs without times (default: usual names)"),
     argument("--topic", help="topic of the joint states of a bag, if there are several"),
     argument("--units", metavar="q=deg,t=ms",
-             help="units of the log: q and qd in rad or deg, t in s, ms, us or ns, tau in Nm or mNm"),
+             help="units of the log: q and qd in rad or deg, of prismatic joints always m; t in s, ms, us or ns; "
+             "tau in Nm or mNm"),
     argument("--gains", metavar="G1,G2,...", help="N m for each unit of what was logged as torque, for all joints or "
              "one by one: of motors' currents N m/A times the gear ratio, -1 for another sign"),
     argument("--band", type=positive(200.0, "Hz"), metavar="HZ",

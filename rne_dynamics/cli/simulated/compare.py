@@ -90,9 +90,12 @@ def run(args: argparse.Namespace) -> Answer:
     robot = load_robot(args)
     if robot.kind == "flexible":
         raise ArgumentError(f"robot {robot.name!r} has flexible links; compare laws of an open arm or a mechanism")
+    if args.springs and (robot.kind != "arm" or robot.open_tree.has_mimic):
+        raise ArgumentError(f"--springs is for open arms without mimic joints, and robot {robot.name!r} is none; leave "
+                            "it out")  # fmt: skip
     plan = plan_moves(robot.rigid, 3.0 * args.seconds)
     remarks = []
-    if args.springs and robot.kind == "arm" and not rotor_inertia(robot.open_tree).all():
+    if args.springs and not rotor_inertia(robot.open_tree).all():
         robot = _geared(robot.open_tree, plan.moves[0].start)
         remarks.append("Joints without rotor inertia were given that of their links at the start, as of matched gears.")
     laws = _laws(args, robot.rigid, plan.moves[0].start, remarks)
@@ -147,7 +150,8 @@ def _cases(args: argparse.Namespace, plant: ArmPlant) -> Mapping[str, Mismatch]:
     """Mismatches by name."""
     links = plant.robot.open_tree.links
     link = args.payload_link or max(links, key=lambda name: (links[name].body, list(links).index(name)))
-    plant.robot.open_tree.link(link)
+    if plant.robot.open_tree.link(link).body < 0:
+        raise ArgumentError(f"--payload-link is {link!r}, which does not move; name a link that does")
     if args.springs:
         return spring_cases(FREQUENCIES, DELAYS)
     if args.trials:

@@ -100,7 +100,7 @@ examples:
 
 The last line of a controlled move says whether the arm tracked; if not, why, and what to do.
 
-exit code: 0 if the arm tracked or moved freely, 1 if it did not track or something failed
+exit code: 0 if the arm tracked or moved freely, or of --samples any was completed; 1 if not, or if something failed
 """
 
 

@@ -72,11 +72,11 @@ def plan_moves(
     if not seconds > 0.0:
         raise ArgumentError(f"--seconds is {seconds}; it must be above 0")
     if robot.n == 0 or robot.nq != robot.n:
-        raise ModelError(f"robot {robot.name!r} has no joint or a floating one; the demo needs driven joints")
+        raise ModelError(f"robot {robot.name!r} has no joint or a floating one; the moves need driven joints")
     mechanism = mechanism_of(robot)
     if mechanism is not None and independent_joints(mechanism) is not None:
         raise ModelError(
-            f"mechanism {robot.name!r} has more motors than freedoms, and the demo moves all joints independently; "
+            f"mechanism {robot.name!r} has more motors than freedoms, and the moves are of all joints independently; "
             f"remove the surplus motors from `actuated`, or use `{rne('simulate')} --to`, which moves the others along"
         )
     duration = seconds / 3.0

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rne_dynamics.description.lint.findings import Finding, Reading, collect, error, note, warning
 from rne_dynamics.description.lint.structure import mimic_holds
 from rne_dynamics.description.markup import Element, read_number, read_numbers
-from rne_dynamics.description.outline import POSITION, JointOutline, Outline
+from rne_dynamics.description.outline import POSITION, UNBOUNDED, JointOutline, Outline
 from rne_dynamics.model.tree import JointKind
 
 #: Kinds whose position has bounds.
@@ -187,8 +187,10 @@ def _lint_bound(limit: Element, attribute: str, where: str, follows: bool) -> It
             limit.line, where, f"{attribute} is {value:g}; it must not be negative",
             "write the largest magnitude allowed",
         )
-    elif value == 0.0 and not follows:
-        yield warning(limit.line, where, f"{attribute} is 0: {meaning}", f"write the {attribute} of the data sheet")
+    elif (value == 0.0 or value >= UNBOUNDED) and not follows:
+        meaning = meaning if value == 0.0 else "it has no bound"
+        yield warning(limit.line, where, f"{attribute} is {value:g}: {meaning}",
+                      f"write the {attribute} of the data sheet")  # fmt: skip
 
 
 def _lint_dynamics(joint: JointOutline) -> Iterator[Finding]:

@@ -209,8 +209,9 @@ def result(rollout: Rollout) -> Result:
 
 
 def usual_cases(plant: ArmPlant, link: str, seed: int = 0) -> dict[str, Mismatch]:
-    """The table of mismatches; elastic joints where all joints have rotors. `link`: where payloads are."""
-    elastic = plant.robot.kind == "arm" and bool((rotor_inertia(plant.robot.open_tree) > 0.0).all())
+    """The table of mismatches; elastic joints where all have rotors and none mimics. `link`: where payloads are."""
+    tree = plant.robot.open_tree
+    elastic = plant.robot.kind == "arm" and not tree.has_mimic and bool((rotor_inertia(tree) > 0.0).all())
     drawn = {"mass": 0.05, "friction": 0.2, "centre": 0.005}
     cases = {
         "as the model": {}, "masses 5 %": drawn,

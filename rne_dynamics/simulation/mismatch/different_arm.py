@@ -142,10 +142,15 @@ class ElasticJoints:
     """Motors and links with springs between; the links do not reach their stops."""
 
     def __init__(self, plant: ArmPlant, state: State, mismatch: Mismatch) -> None:
-        self._mismatch, self._start = mismatch, state.q
+        self._drive = np.zeros((FRICTION + LOWER, plant.robot.n))
         self.use(plant)
+        spring = np.full(plant.robot.n, mismatch.stiffness)
+        if mismatch.spring_frequency > 0.0:
+            spring = (2.0 * np.pi * mismatch.spring_frequency) ** 2 * np.diag(mass_matrix(self._links, state.q))
+        damper = 2.0 * mismatch.spring_damping * np.sqrt(spring * self._drive[ROTOR])
+        self._drive[SPRING], self._drive[DAMPER], self._drive[GAP] = spring, damper, mismatch.backlash
         held = gravity_torque(plant.robot.rigid, state.q)
-        motor = state.q + held / self._drive[SPRING] + mismatch.backlash * np.sign(held)
+        motor = state.q + held / spring + mismatch.backlash * np.sign(held)
         self._x = np.array([state.q, motor, state.qd, state.qd])
         self.state = state
 
@@ -155,24 +160,19 @@ class ElasticJoints:
         return self._x[MOTOR].copy(), self._x[MOTOR_SPEED].copy()
 
     def use(self, plant: ArmPlant) -> None:
-        """Go on as another arm; `ArgumentError`: no open one, mimic joints, a moving base, or no rotors."""
-        robot, given = plant.robot.open_tree, self._mismatch
+        """Go on as another arm on these springs; `ArgumentError`: no open one, mimics, a moving base, no rotors."""
+        robot = plant.robot.open_tree
         if plant.robot.loops or robot.has_mimic or plant.base_motion is not None:
             raise ArgumentError(f"mismatch: joints are elastic, but robot {robot.name!r} is no open arm on a base at "
                                 "rest without mimic joints; leave stiffness out")  # fmt: skip
-        rotor, n = rotor_inertia(robot), robot.n
+        rotor = rotor_inertia(robot)
         if not (rotor > 0.0).all():
             name = robot.joint_names[int(np.argmin(rotor))]
             raise ArgumentError(f"mismatch: joints are elastic, but joint {name!r} of robot {robot.name!r} has no "
-                                "rotor inertia; give it one (rotor_inertia of the model file)")
+                                "rotor inertia; give it one (rotors of the model file)")
         self._plant = plant
         self._links = assemble(robot.tree.without_rotors(), base=robot.base, gravity=robot.gravity)
-        spring = np.full(n, given.stiffness)
-        if given.spring_frequency > 0.0:
-            spring = (2.0 * np.pi * given.spring_frequency) ** 2 * np.diag(mass_matrix(self._links, self._start))
-        damper = 2.0 * given.spring_damping * np.sqrt(spring * rotor)
-        friction = plant.joints[:n, :LOWER].T
-        self._drive = np.array([rotor, spring, damper, np.full(n, given.backlash), *friction])
+        self._drive[ROTOR], self._drive[FRICTION:] = rotor, plant.joints[: robot.n, :LOWER].T
 
     def put(self, state: State) -> None:
         """Go on from another state of the links, with the motors where they are, at rest."""

@@ -296,7 +296,8 @@ class ScriptedPush(NamedTuple):
 
 
 def _scripted(given: Any) -> ScriptedPush:
-    if not isinstance(given, Mapping) or set(given) != set(ScriptedPush._fields):
+    named = isinstance(given, Mapping) and set(given) == set(ScriptedPush._fields)
+    if not named or not isinstance(given["link"], str):
         raise ArgumentError(f"mismatch: script has the push {given!r}; write {{link: …, force: [x, y, z], "
                             "duration: S}")  # fmt: skip
     _check_number("duration of a push", given["duration"])

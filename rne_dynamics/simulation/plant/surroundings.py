@@ -122,6 +122,8 @@ class TouchingPoint:
 
     def __post_init__(self) -> None:
         what = f"surroundings: touching link {self.link!r}"
+        if not isinstance(self.link, str):
+            raise ArgumentError(f"{what} is no name; write that of a link")
         object.__setattr__(self, "point", three_numbers(f"{what} has the point", self.point))
         _number(what, "radius", self.radius, zero=True)
 

@@ -57,3 +57,9 @@ def test_a_folder_that_is_no_export_is_left_as_it_is(tmp_path, monkeypatch, run_
     assert "exists and is no export; name another folder" in error
     assert Path("own/CMakeLists.txt").read_text() == "project(mine)"
     assert [x.name for x in Path("own").iterdir()] == ["CMakeLists.txt"]
+
+
+def test_gravity_that_a_urdf_lacks_is_said(tmp_path, run_rne):
+    (tmp_path / "wall.yaml").write_text("urdf: planar2\ngravity: [0, 0, 9.81]\n")
+    assert "gravity [0, 0, 9.81] m/s^2 is left out" in run_rne("export", tmp_path / "wall.yaml").err
+    assert run_rne("export", "planar2").err == ""

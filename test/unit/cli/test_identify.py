@@ -116,9 +116,13 @@ def test_a_model_file_of_the_arm_is_taken_with_what_it_says(figures, tmp_path):
 
 
 def test_joints_that_were_not_logged_are_locked_and_stay_joints(figures, tmp_path):
-    whole = named("puma560")
-    arm = secret(rne.load_urdf("puma560", lock={"joint6": 0.3}), 5)
+    (tmp_path / "arm.yaml").write_text("urdf: puma560\nrotors: {joint6: 0.5}\nfriction: {joint6: {coulomb: 7}}\n")
+    whole = rne.load_model(tmp_path / "arm.yaml")
+    arm = secret(whole.with_lock({"joint6": 0.3}), 5)
     assert arm.robot.n == 5
-    found = figures("identify", "--no-report", "puma560", arm.log(tmp_path / "log.npz", 1), "--lock", "joint6=0.3")
+    found = figures("identify", "--no-report", "arm.yaml", arm.log(tmp_path / "log.npz", 1), "--lock", "joint6=0.3")
     assert found["training"]["mean_norm"] < 0.1 * found["training"]["mean_norm_before"]
-    assert rne.load_model(tmp_path / "puma560_identified.yaml").joint_names == whole.joint_names
+    written = rne.load_model(tmp_path / "arm_identified.yaml")
+    assert written.joint_names == whole.joint_names
+    locked = written.tree.joint("joint6")
+    assert (locked.rotor_inertia, locked.friction.coulomb) == (0.5, 7.0), "nothing was logged of it"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import argparse
 import io
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 from support.urdf_text import ARM, arm, joint, link, robot
 
+from rne_dynamics.cli.arguments import load_robot, robot_source
 from rne_dynamics.cli.own_arm.info import describe
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque
@@ -72,3 +74,11 @@ def test_standard_input_and_errors(monkeypatch: pytest.MonkeyPatch, run_rne) -> 
     out, err = run_rne("info", "-", code=1)
     assert out == ""
     assert err.startswith("rne info: <stdin>:13: joint 'shoulder' <axis>: xyz is '0 0 0'")
+
+
+def test_standard_input_of_any_encoding_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = '<?xml version="1.0" encoding="latin-1"?>' + robot(link("grüner_arm"))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data.encode("latin-1"))))
+    args = argparse.Namespace(robot="-", lenient=False, mappings=[])
+    assert load_robot(args).link_names == ("grüner_arm",)
+    assert robot_source(args).data == data.encode("latin-1")  # commands that need the text too

@@ -194,6 +194,8 @@ WARNINGS = {
     "velocity_missing": (arm((' velocity="4"', "")), 14, "joint 'shoulder' <limit>", "velocity is missing",
         "data sheet"),
     "effort_zero": (arm(('effort="30"', 'effort="0"')), 14, "joint 'shoulder' <limit>", "effort is 0", "data sheet"),
+    "effort_none": (arm(('effort="30"', 'effort="1e9"')), 14, "joint 'shoulder' <limit>", "effort is 1e+09: it has no",
+                    "data sheet"),
     "velocity_zero": (arm(('velocity="4"', 'velocity="0"')), 14, "joint 'shoulder' <limit>", "velocity is 0",
         "data sheet"),
     "cannot_move": (arm(('upper="2"', 'upper="-1"')), 14, "joint 'shoulder' <limit>", "cannot move", "write the range"),

@@ -70,8 +70,9 @@ def test_joints_limits_friction_masses_and_frames_are_those_of_pinocchio(
         iq, iv = theirs.idx_q, theirs.idx_v
         if joint.kind is not JointKind.CONTINUOUS:
             low, high = soft.get(joint.name, (-np.inf, np.inf))
-            assert joint.limits.lower == max(low, model.lowerPositionLimit[iq])
-            assert joint.limits.upper == min(high, model.upperPositionLimit[iq])
+            lower, upper = model.lowerPositionLimit[iq], model.upperPositionLimit[iq]
+            assert joint.limits.lower == max(low, lower if lower > -1e9 else -np.inf)
+            assert joint.limits.upper == min(high, upper if upper < 1e9 else np.inf)
         if np.isfinite(joint.limits.effort):
             assert joint.limits.effort == model.upperEffortLimit[iv]
             assert joint.limits.velocity == model.upperVelocityLimit[iv]

@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pinocchio as pin
 import pytest
+from support.arms import chain
 from support.robots import with_own_code
 from support.supervised import Rig, settings
 from support.wheel import wheel_urdf
@@ -21,7 +22,7 @@ from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.identification.excitation import EFFORT, Design, Evaluations, Excitation, Reach, excite, series
-from rne_dynamics.model.tree import Friction
+from rne_dynamics.model.tree import Friction, Limits
 
 UR5 = "ur5_robot.urdf"
 
@@ -112,6 +113,8 @@ def test_robots_without_parameters_to_identify_and_weak_ones_are_refused():
     for robot in (rne.load_model("four_bar"), rne.load_model("flexible_arm"), with_own_code(UR5, "floating")):
         with pytest.raises(ModelError, match="no open arm on a fixed base"):
             excite(robot, budget=1e-6)
+    with pytest.raises(ModelError, match=r"joint 'joint1' cannot move: its limits are both 0.2; .* or make it fixed"):
+        excite(chain(2, limits=Limits(0.2, 0.2)), budget=1e-6)
     with pytest.raises(ModelError, match="at the start"):
         excite(with_own_code("panda").with_effort_limit(np.full(7, 0.5)), budget=1e-6)
 

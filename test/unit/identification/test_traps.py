@@ -81,3 +81,17 @@ def test_a_joint_that_hardly_moves_is_said():
     q[:, 5], qd[:, 5] = q[0, 5], 0.0
     (trap,) = traps(robot, replace(log, q=q, qd=qd))
     assert (trap.kind, trap.joints, trap.fatal) == ("still", (5,), False)
+
+
+@pytest.mark.parametrize("fault", ["two publishers", "a driver that froze"])
+def test_positions_that_jump_are_said(fault):
+    """Of a joint_state_publisher on the same topic, and of a driver that repeated its last state for 3 s."""
+    robot, log, _ = logged("puma560", points=True)
+    rows = np.arange(len(log.t))
+    kept = np.where((rows > 1000) & (rows < 1600), 1000, rows)
+    parts = [log.q[kept], log.qd[kept], log.effort[kept]]
+    if fault == "two publishers":
+        parts = [np.where(rows[:, None] % 2, part, 0.0) for part in (log.q, log.qd, log.effort)]
+    (trap,) = traps(robot, replace(log, **dict(zip(("q", "qd", "effort"), parts, strict=True))))
+    assert (trap.kind, trap.fatal) == ("jump", True)
+    assert "times its velocity limit" in trap.text

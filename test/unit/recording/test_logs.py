@@ -15,7 +15,7 @@ from rne_dynamics.recording.recording import read_text_table
 from rne_dynamics.simulation.runs.log import Log
 
 JOINTS = ("shoulder", "elbow", "wrist")
-ARM = SimpleNamespace(joint_names=JOINTS, n=3, name="arm")
+ARM = SimpleNamespace(joint_names=JOINTS, n=3, name="arm", rigid=rne.load_urdf("planar2"))
 ROWS = 60
 T = 0.01 * np.arange(ROWS)
 Q, QD, TAU = (np.sin(T[:, None] + np.arange(3)) + k for k in range(3))
@@ -121,6 +121,15 @@ def test_arrays_of_an_npz(tmp_path):
     np.savez(file, time=T[:-30], q=Q, tau=TAU)
     with pytest.raises(RecordingError, match="t 30, q 60, tau 60 rows"):
         read_log(file, ARM)
+    with pytest.raises(RecordingError, match="q=1-3 names columns of 30, 60, 60 rows"):
+        read_log(file, ARM, "q=1-3,t=100Hz,tau=tau")
+    np.savez(file, note=np.array(["nothing", "was logged"]))
+    with pytest.raises(RecordingError, match=r"no column is known to hold positions.*; it has no numbers"):
+        read_log(file, ARM, "t=100Hz")
+    np.savez(file, q=Q, tau=TAU)
+    for rate in ("0Hz", ".Hz", "0.0 Hz"):
+        with pytest.raises(RecordingError, match=f"no column named '{rate}'"):
+            read_log(file, ARM, f"t={rate},q=q,tau=tau")
 
 
 def test_logs_that_the_simulator_writes(tmp_path):
@@ -146,6 +155,25 @@ def test_units_of_names_and_of_arguments(tmp_path):
     check(read_log(file, ARM, units={"t": "ns", "q": "deg"}, gains=np.full(3, 2.0)))
     with pytest.raises(ArgumentError, match="units are q=grad; allowed are"):
         read_log(file, ARM, units={"q": "grad"})
+
+
+def test_degrees_are_those_of_joints_that_turn(tmp_path):
+    robot, factors = rne.load_urdf("scara"), np.array([180.0 / np.pi, 180.0 / np.pi, 1.0, 180.0 / np.pi])
+    q, qd = Q[:, [0, 1, 2, 0]], QD[:, [0, 1, 2, 0]]
+    np.savez(tmp_path / "log.npz", time=T, q=q * factors, qd=qd * factors, tau=q)
+    found = read_log(tmp_path / "log.npz", robot, units={"q": "deg", "qd": "deg"})
+    assert np.allclose(found.q, q)
+    assert np.allclose(found.qd, qd)
+
+
+def test_positions_within_a_turn_are_unwrapped_but_not_degrees(tmp_path):
+    header, t = ["t,q1,q2,q3,tau1,tau2,tau3"], 0.05 * np.arange(ROWS)
+    q = np.column_stack((2.5 + 3.0 * np.sin(t), 2.9 + 2.0 * t, 0.1 * t))
+    found = read_log(text_file(tmp_path, header, [t, np.angle(np.exp(1j * q)), TAU]), ARM)
+    assert np.allclose(found.q, q)
+    assert "positions that are reported within a turn are unwrapped" in found.notes
+    fast = np.column_stack((125.0 * t, 125.0 * np.sin(t), np.degrees(q[:, 2])))  # 6.25 degrees a row
+    assert np.allclose(read_log(text_file(tmp_path, header, [t, fast, TAU]), ARM).q, fast)
 
 
 def test_stamps_of_seconds_and_nanoseconds(tmp_path):

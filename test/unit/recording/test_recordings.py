@@ -186,6 +186,14 @@ def test_positions_within_a_turn_are_unwrapped(tmp_path):
     assert found.notes == ("/joint_states: positions that are reported within a turn are unwrapped (turn)",)
 
 
+def test_runs_between_which_the_clock_began_again_are_not_mixed(tmp_path):
+    """As of a simulation that was started twice."""
+    stamps = 10_000_000 * np.r_[np.arange(1, 401), np.arange(1, 301)]
+    path = written(tmp_path / "twice.mcap", __joint_states=(["a"], stamps, {"position": np.zeros((700, 1))}))
+    with pytest.raises(RecordingError, match=r"twice.mcap: stamps on /joint_states fall from 3.99 to 0 s.*one run"):
+        read_recording(path)
+
+
 def test_joints_that_no_controller_drives_have_no_terms(tmp_path):
     """A gripper, or the passive joints of a mechanism, on the topic of the joint states."""
     rows = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])

@@ -37,6 +37,15 @@ def test_a_trajectory_is_the_same_after_reading(parts, tmp_path):
     assert 0 <= point["time_from_start"]["nanosec"] < 10**9
 
 
+def test_empty_lists_are_what_a_message_does_not_give(tmp_path):
+    point = "{positions: [%s], velocities: [], accelerations: [], effort: [], time_from_start: {sec: %s, nanosec: 0}}"
+    text = "joint_names: [a]\npoints:\n" + "".join(f"- {point % (k, k)}\n" for k in range(3))
+    (tmp_path / "a.yaml").write_text(text)  # as `ros2 topic echo` writes it
+    found = read_trajectory(tmp_path / "a.yaml")
+    assert found.positions.tolist() == [[0.0], [1.0], [2.0]]
+    assert (found.velocities, found.accelerations) == (None, None)
+
+
 @pytest.mark.parametrize(("text", "said"), [
     ("[]", "JointTrajectory in YAML"), ("", "JointTrajectory in YAML"), ("{", "JointTrajectory in YAML"),
     ("points: []", "JointTrajectory in YAML"),

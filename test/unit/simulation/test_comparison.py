@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
-from support.arms import chain
+from support.arms import chain, gripper
 
 import rne_dynamics as rne
+from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.tree import Limits
 from rne_dynamics.simulation.mismatch.comparison import (
     PAUSE,
@@ -57,7 +59,9 @@ def test_the_table_and_the_draws() -> None:
     table = usual_cases(PLANT, "link2", seed=2)
     assert {case.seed for case in table.values()} == {2}
     assert sum(case.elastic for case in table.values()) == 3
-    assert not any(case.elastic for case in usual_cases(rne.ArmPlant(chain(2)), "link2").values())
+    rotors = tuple(replace(joint, rotor_inertia=0.1) for joint in gripper().tree.joints)
+    for robot in (chain(2), assemble(replace(gripper().tree, joints=rotors))):  # no rotors; mimic joints
+        assert not any(case.elastic for case in usual_cases(rne.ArmPlant(robot), robot.link_names[-1]).values())
     drawn = list(drawn_cases("link2", 20, seed=2).values())
     assert drawn == list(drawn_cases("link2", 20, seed=2).values())
     assert all(0.5 <= case.friction_scale <= 2.0 and case.delay <= 0.01 for case in drawn)

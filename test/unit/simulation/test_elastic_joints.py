@@ -110,9 +110,21 @@ def test_friction_of_the_motor_holds_it() -> None:
 
 def test_what_elastic_joints_need() -> None:
     soft = rne.Mismatch(stiffness=100.0)
-    with pytest.raises(ArgumentError, match="joint 'joint1' of robot 'chain2' has no rotor inertia"):
+    with pytest.raises(ArgumentError, match=r"joint 'joint1' of robot 'chain2' has no rotor inertia.*\(rotors of"):
         run(soft, chain(2))
     tight = chain(2, rotor=ROTOR, limits=Limits(-0.01, 0.01))
     with pytest.raises(SimulationError, match="elastic joints have no stops"):
         run(soft, tight)
     assert replace(soft, stiffness=np.inf).elastic is False
+
+
+def test_springs_stay_as_they_are_when_a_script_changes_the_load() -> None:
+    arm, script = chain(1, rotor=ROTOR), ((0.1, {"payload": ("link1", 4.0, (0.3, 0.0, 0.0)), "rotor_scale": 1.5}),)
+    frequency, inertia = 8.0, rne.mass_matrix(chain(1), [0.0])[0, 0]
+    law = rne.PdGravity(arm, rne.Gains(np.full(1, 500.0), np.zeros(1), np.full(1, 30.0)))
+    by_frequency, by_stiffness = (
+        rne.Rollout(rne.ArmPlant(arm), law, rne.Quintic(np.zeros(1), np.full(1, 0.4), 0.4),
+                    mismatch=rne.Mismatch(**spring, script=script)).run()
+        for spring in ({"spring_frequency": frequency}, {"stiffness": (2.0 * np.pi * frequency) ** 2 * inertia})
+    )  # fmt: skip
+    assert np.abs(by_frequency.q - by_stiffness.q).max() < 1e-12

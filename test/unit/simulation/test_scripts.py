@@ -128,6 +128,7 @@ def test_scenes_are_read_from_files(tmp_path: Path) -> None:
         ("touching: []\n", "touching is given without bodies"),
         ("bodies:\n- {kind: plane, stiffnes: 3}\n", "did you mean 'stiffness'"),
         ("script:\n- {at: 1, push: {link: a, force: [0, 0, 1]}}\n", "script has the push"),
+        ("script:\n- {at: 1, push: {link: [a], force: [0, 0, 1], duration: 1}}\n", "script has the push"),
         ("script:\n- {at: 1, push: {link: a, force: [0, 0], duration: 1}}\n", "the force [0, 0]; it must be three"),
         ("script:\n- {at: 1, push: {link: a, force: [0, 0, 1], duration: -1}}\n", "duration of a push is -1"),
         ("script:\n- {at: 1, payload: {link: a, mass: 1, com: [0, x, 0]}}\n",

@@ -230,6 +230,7 @@ def test_default_points_and_refusals() -> None:
     ({"bodies": [{"kind": "box", "size": [1, 0, 1]}]}, "its sides must be above 0"),
     ({"bodies": [{"kind": "sphere"}], "touching": [{"point": [0, 0, 0]}]}, "a touching point has no link"),
     ({"bodies": [{"kind": "sphere"}], "touching": [{"link": "a", "radius": -1}]}, "the radius -1"),
+    ({"bodies": [{"kind": "sphere"}], "touching": [{"link": ["a"]}]}, r"touching link \['a'\] is no name"),
 ])  # fmt: skip
 def test_wrong_values_are_named(values: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
