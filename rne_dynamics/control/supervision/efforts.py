@@ -218,6 +218,8 @@ class Efforts:
         What the last answer had of feedback besides the support fades until `BURST`.
         """
         machine, stream, torques = self._machine, self._stream, self._torques
+        if self.followed:  # nobody has called `settle`
+            self.settle()
         age, answer = now - stream.arrival, self._feedback
         if machine.mode is FLOATING or not machine.drives or machine.at_rest(now):
             terms, answer = torques.only_support(self._gravity, machine.stop.support(now)), None
@@ -233,6 +235,7 @@ class Efforts:
             return None
         limited = self._output.approach(terms.total, terms, now, stream.q, machine.counters)
         self._command = limited.command
+        self.contact.bridge(limited.command)
         if answer is not None and age < BURST:
             self._learn(now, terms, limited)
         return Effort(limited.command, terms, machine.through(now, limited))

@@ -207,8 +207,9 @@ class ContactReaction:
     def __init__(self, machine: StateMachine) -> None:
         self._machine = machine
         self._acted = self._zero = np.zeros(machine.settings.robot.n)
+        self._bridged: list[tuple[float, Array]] = []  # efforts since the last state, and from when on, s
         self._way: deque[tuple[Array, Array]] = deque()
-        self._noted, self._retracting = 0, False
+        self._noted, self._at, self._retracting = 0, 0.0, False
         self._watch: ContactWatch | None = None
         self._tared: Callable[[str], None] | None = None
         #: Whether somebody reads external efforts; they are observed too for a reaction, and for a tare.
@@ -238,9 +239,19 @@ class ContactReaction:
         else:
             self._tared = done
 
+    def bridge(self, command: Array) -> None:
+        """Take an effort, (n,), that is sent in a gap between two states."""
+        self._bridged.append((self._machine.output.at, command))
+
     def take(self, command: Array) -> None:
-        """Take the state that `command`, (n,), has answered: what acted until then was the effort before."""
+        """Take the state that `command`, (n,), has answered: what acted until then were the efforts before."""
         machine = self._machine
+        acted, self._acted = self._acted, command
+        if self._bridged:
+            times, efforts = zip((self._at, acted), *self._bridged, strict=True)
+            acted = np.average(efforts, axis=0, weights=np.diff([*times, machine.output.at]))
+            self._bridged = []
+        self._at = machine.output.at
         if machine.settings.contact is None or (watch := self.watch) is None:
             self._watch = None
             return
@@ -251,8 +262,7 @@ class ContactReaction:
             return
         stream, reference = machine.stream, machine.queue.reference
         qdd = self._zero if machine.mode is FLOATING else reference.qdd
-        began = watch.take(stream.stamp, stream.q, stream.qd, self._acted, qdd)
-        self._acted = command
+        began = watch.take(stream.stamp, stream.q, stream.qd, acted, qdd)
         if self._tared is not None and watch.settled:
             self._late_tare(watch, self._tared)
         if machine.mode is not TRACKING:

@@ -173,6 +173,14 @@ def test_a_push_on_a_held_arm_stops_nothing_and_floating_frees_it() -> None:
         assert wall.mode is mode
 
 
+def test_efforts_that_bridge_gaps_in_the_states_are_no_contact() -> None:
+    """Before: contacts at joints 2 and 4, since of a gap only its first effort counted."""
+    wall = Wall("stop")
+    wall.move(START + np.array([0.4, 0.3, 0.4, 0.4, 0.4, 0.4, 0.4]), 0.6)
+    wall.run(0.7, corrupt=lambda state: state if state["sequence"] % 60 > 30 else None)
+    assert not wall.supervisor.contact.count
+
+
 def test_tare_in_the_supervisor() -> None:
     wall = Wall("none")
     push = {HAND: np.array([0.0, 0.0, -1.0, 0.0, 0.0, 0.0])}
