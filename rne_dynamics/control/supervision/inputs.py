@@ -177,8 +177,7 @@ class WrenchInput:
                 f"frame {frame!r} of a target wrench is neither the root link {root!r} nor the law's link {law.link!r}"
             )
         self._machine.ready()
-        if now - self._at > LONGEST_GAP:
-            self.fade.end(at_once=True)
+        if not self.fade.active:
             self._at = now
         allowed, said = limited(wrench, law.force_limit, law.moment_limit)
         self.fade.aim(allowed.tolist(), LINK_AXES if frame == law.link else BASE_AXES)
