@@ -259,6 +259,7 @@ class ContactReaction:
     def rest(self) -> None:
         """Observe nothing, since neither a reference nor a hand is followed."""
         self._way.clear()
+        self._bridged.clear()
         if self._watch is not None:
             self._watch.rest()
         if self._tared is not None:
@@ -276,7 +277,7 @@ class ContactReaction:
         if self._bridged:
             times, efforts = zip((self._at, acted), *self._bridged, strict=True)
             acted = np.average(efforts, axis=0, weights=np.diff([*times, machine.output.at]))
-            self._bridged = []
+            self._bridged.clear()
         self._at = machine.output.at
         if machine.settings.contact is None or (watch := self.watch) is None:
             self._watch = None
