@@ -210,15 +210,15 @@ def test_support_fades_as_planned_where_states_are_missing(gap):
     np.testing.assert_allclose(rig.sent[-1], rig.supervisor.machine.stop.support(rig.now) * gravity, rtol=1e-3)
 
 
-@pytest.mark.parametrize("blind", [False, True])
-def test_other_settings_in_a_stop_leave_what_the_model_misses(blind):
+@pytest.mark.parametrize("unseen", [False, True])
+def test_other_settings_in_a_stop_leave_what_the_model_misses(unseen):
     """Before: the weight that the model lacks was forgotten, and the arm fell by 0.6 rad in 0.5 s."""
     panda, start = rne.load_urdf("panda"), np.array([0.0, 0.6, 0.0, -1.0, 0.0, 1.7, 0.8])
     plain = settings(panda, stop=StopPlan("ramp", 0.05, 1.0, 1.0))
     rig = Rig(panda, start, plain, real=altered(panda, np.full(20, 1.3), 1.0))
     rig.run(1.0)
     rig.supervisor.stop(rig.now, "asked for")
-    corrupt = (lambda s: None) if blind else lambda s: s
+    corrupt = (lambda s: None) if unseen else lambda s: s
     rig.run(0.3, corrupt=corrupt)
     before, place = rig.sent[-1], rig.simulator.state.q.copy()
     rig.supervisor.adopt(replace(rig.settings, recover_automatically=True))
