@@ -86,7 +86,7 @@ def commands() -> list[tuple[str, str]]:
 
 #: Beginnings of commands that take seconds: of the README in every run, of the other pages with the slow tests.
 SLOW = ("python ", "rne simulate", "rne compare", "rne verify", "rne warmup", "rne excite", "make bench")
-#: Of those that tell how soon something happens, or take most of a minute.
+#: Of those that say how soon something happens, or take most of a minute.
 SOAK = ("python benchmarks/", "rne compare puma560 --plot")
 
 
