@@ -41,6 +41,7 @@ from rne_dynamics.dynamics.newton_euler.newton_euler import (
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import SCALED, joint_friction, smooth_sign
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import same_masses
 from rne_dynamics.model.robot import RobotModel
 
 #: Rows of the memory after those of `momentum_terms_kernel`: r, ṙ, the allowance.
@@ -302,9 +303,13 @@ class ContactWatch:
         self.adopt(settings)
 
     def adopt(self, settings: ContactSettings) -> None:
-        """Other settings; another model makes the observer begin anew."""
+        """Other settings; another model makes the observer begin anew, and another payload ends a tare."""
+        robot, former = settings.observer.robot, self.settings.observer.robot
         if settings.observer is not self.settings.observer:  # momentum by another model; r goes on
             self._anew = True
+        if not same_masses(robot.parameters, former.parameters):  # what was tared is in the model now
+            self._memory[EXTERNAL] -= self._memory[OFFSET]
+            self._memory[OFFSET] = 0.0
         self.settings = settings
         self._memory[THRESHOLD] = np.maximum(settings.threshold, LEAST_THRESHOLD)
 

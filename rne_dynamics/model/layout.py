@@ -55,3 +55,8 @@ FLOATING = 2
 def has_mimic(topology: NDArray[np.int64]) -> bool:
     """Whether several bodies of a robot move with the same coordinate."""
     return len(topology) != len(set(topology[:, VELOCITY_INDEX].tolist()))
+
+
+def same_masses(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    """Whether the bodies of two models weigh the same, of their `parameters`, wherever their joints are placed."""
+    return np.array_equal(one[:, MASS:ROTOR], other[:, MASS:ROTOR])

@@ -52,7 +52,7 @@ EXCESS = 0.1
 (
     SUPPORT, MOTION, POSITION, SPEED, _LAST, _INERTIA, _REST, _RATE_ABOVE, _FRESH, _ROWS,
 ) = range(rows.TABLE_ROWS, rows.TABLE_ROWS + 10)  # fmt: skip
-_INPUT_ROWS = slice(SUPPORT, SPEED + 1)
+_INPUT_ROWS, _WALLS = slice(SUPPORT, SPEED + 1), slice(rows.LOWER, rows.MARGIN + 1)
 _INPUTS = ("support effort", "motion effort", "position", "velocity")
 #: Answer of `limit_kernel` where an input is not finite.
 REFUSED = -1
@@ -244,8 +244,9 @@ class EffortLimiter:
         before = np.where(above, np.maximum(self.memory[_RATE_ABOVE], self.limits.rate), self.limits.rate)
         self.memory[_RATE_ABOVE] = np.maximum(before, limits.rate)
         self.limits = limits
+        moved = (self.memory[_WALLS] != limits.table[_WALLS]).any(axis=0)  # perhaps over a joint
+        self.memory[_FRESH] = np.maximum(self.memory[_FRESH], moved)
         self.memory[: rows.TABLE_ROWS] = limits.table
-        self.memory[_FRESH] = 1.0  # margins may have moved over a joint
 
     def limit(self, support: Array, motion: Array, q: Array, qd: Array, dt: float, fade: float = 1.0) -> Limited:
         """The effort to send, where a law asks for `support` + `motion`.

@@ -107,7 +107,7 @@ class Efforts:
         stream = self._stream
         limited = self._output.answer(terms, now, stream.q, stream.qd, self._machine.counters, fade)
         runaway = bool((np.abs(stream.qd) > OVERSPEED * self._output.velocity.now).any())
-        return self._answered(terms, terms.gravity, limited, runaway, now)
+        return self._answered(terms, terms.gravity / max(fade, ROUNDING), limited, runaway, now)
 
     def _answered(
         self, terms: TorqueTerms | Array, gravity: Array, limited: Limited, runaway: bool, now: float
@@ -118,6 +118,10 @@ class Efforts:
         self._gravity = gravity
         along = self.followed and mode is not FLOATING
         self._feedback = terms[FEEDBACK] if along else None
+        if not along and self.wrenches.fade.active:
+            self.wrenches.rest()
+        if not self.followed:
+            self.contact.rest()
         if along and late < GAP:  # feedback to an old state says nothing of the model
             self._learn(now, terms, limited)
         if limited.any and (limited.flags & (EFFORT | STOP | VELOCITY)).any():
@@ -199,13 +203,14 @@ class Efforts:
     def _take_energy(self, runaway: Runaway, now: float) -> Effort:
         """The effort of a stop after a joint was too fast, and while the motors of a guided arm are tested."""
         machine, stream = self._machine, self._stream
-        terms = self._torques.damped(stream.q, stream.qd, machine.stop.support(now), hard=True)
+        support = machine.stop.support(now)
+        terms = self._torques.damped(stream.q, stream.qd, support, hard=True)
         allowed = self._allowed(runaway, now, terms.total)
         if runaway.proved and machine.mode is STOPPING and machine.stop.stage(now) is not Stage.OVER:
             machine.stop = Stop(now, now, 0.0)
             machine.cause += "; the motors do not brake it, so the efforts are cut"
         machine.at_rest(now)
-        self._gravity = terms.gravity
+        self._gravity = terms.gravity / max(support, ROUNDING)
         limited = self._output.approach(allowed, terms, now, stream.q, machine.counters)
         runaway.sent(limited.command)
         return Effort(limited.command, terms, machine.through(now, limited))
@@ -218,6 +223,8 @@ class Efforts:
         What the last answer had of feedback besides the support fades until `BURST`.
         """
         machine, stream, torques = self._machine, self._stream, self._torques
+        if self.followed:  # nobody has called `settle`
+            self.settle()
         age, answer = now - stream.arrival, self._feedback
         if machine.mode is FLOATING or not machine.drives or machine.at_rest(now):
             terms, answer = torques.only_support(self._gravity, machine.stop.support(now)), None
@@ -233,6 +240,7 @@ class Efforts:
             return None
         limited = self._output.approach(terms.total, terms, now, stream.q, machine.counters)
         self._command = limited.command
+        self.contact.bridge(limited.command)
         if answer is not None and age < BURST:
             self._learn(now, terms, limited)
         return Effort(limited.command, terms, machine.through(now, limited))

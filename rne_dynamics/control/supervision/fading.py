@@ -102,6 +102,11 @@ def other_load(robot: RigidRobot, former: RigidRobot) -> bool:
     return np.array_equal(a[:, rest], b[:, rest])
 
 
+def relocked(robot: RigidRobot, former: RigidRobot) -> bool:
+    """Whether bodies of two models are placed elsewhere, as with joints that are locked at other positions."""
+    return not (np.array_equal(robot.open_tree.parameters, former.open_tree.parameters) or other_load(robot, former))
+
+
 class LoadChange:
     """Models whose gravity has not faded yet, each with its share; without a change there is none."""
 
@@ -205,6 +210,9 @@ class LawChange:
         """Let a law come into force, as fast as it says where the one before is of its class, and has its load."""
         self._apply(law)
         same = type(law) is type(self.law)
+        if same and self.law is not None and self._next is None and relocked(law.robot, self.law.robot):
+            self.law = law  # a small step, and where those joints go on moving the next one comes soon
+            return
         time = getattr(law, "fade_time", 0.0) if same else FADE_TIME
         if self.law is not None and other_load(law.robot, self.law.robot):
             time = max(time, LOAD_TIME)

@@ -26,6 +26,9 @@ from rne_dynamics.control.trajectory import QUINTIC_PEAK_ACCELERATION, QUINTIC_P
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 
+#: After a motion to a pose that did not end by itself, time without a target until the next one is followed, s.
+CALLED_OFF = 0.5
+
 
 class PoseInput:
     """Puts a motion to a pose into the queue, or gives it another target; `machine`: of the controller."""
@@ -34,6 +37,7 @@ class PoseInput:
         self._machine = machine
         self._stream: PoseStream | None = None
         self._on_end: OnEnd = lambda ending, text: None
+        self._called_off, self._aimed = "", 0  # why targets are ignored; stamp of the last one, ns
 
     def restart(self) -> None:
         """Nothing is under way any more."""
@@ -49,6 +53,11 @@ class PoseInput:
         settings, queue = self._machine.settings, self._machine.queue
         if settings.stream is None or settings.pose is None:
             raise ControlError(settings.no_pose or settings.no_stream)
+        before, self._aimed = self._aimed, self._machine.stream.stamp
+        if not 0 <= self._aimed - before <= CALLED_OFF * NANOSECONDS:
+            self._called_off = ""
+        if self._called_off:
+            raise ControlError(f"{self._called_off}: targets are ignored until none has come for {CALLED_OFF:g} s")
         if not np.isfinite(target).all():
             raise ControlError(f"a pose target is ignored: it has numbers that are not finite: {target.tolist()}")
         self._machine.ready()
@@ -78,6 +87,8 @@ class PoseInput:
 
     def _ended(self, ending: Ending, text: str) -> None:
         self._stream = None
+        if ending not in (Ending.SUCCEEDED, Ending.UNREACHED):  # targets of a stream would begin it anew
+            self._called_off = f"the motion to a pose was {ending.value} ({text})"
         self._on_end(ending, text)
 
 
@@ -166,8 +177,7 @@ class WrenchInput:
                 f"frame {frame!r} of a target wrench is neither the root link {root!r} nor the law's link {law.link!r}"
             )
         self._machine.ready()
-        if now - self._at > LONGEST_GAP:
-            self.fade.end(at_once=True)
+        if not self.fade.active:
             self._at = now
         allowed, said = limited(wrench, law.force_limit, law.moment_limit)
         self.fade.aim(allowed.tolist(), LINK_AXES if frame == law.link else BASE_AXES)
@@ -184,6 +194,11 @@ class WrenchInput:
         self.fade.advance(min(max(dt, 0.0), LONGEST_STEP), machine.settings.wrench)
         machine.torques.change.apply_wrench(self.fade.rows)
 
+    def rest(self) -> None:
+        """Apply none at once, since no law for references is in force."""
+        self.fade.end(at_once=True)
+        self._machine.torques.change.apply_wrench(self.fade.rows)
+
     def text(self) -> str:
         """What is applied, for reports; empty for nothing."""
         if not self.fade.active:
@@ -197,7 +212,7 @@ class WrenchInput:
         return law if hasattr(law, "apply_wrench") else None
 
 
-#: Time between two points of the way back, s, and how much slower it is than the way there.
+#: Least time between two points of the way back, s, and how much slower it is than the way there.
 BACK_STEP, BACK_SLOWER = 0.02, 2.0
 
 
@@ -207,8 +222,9 @@ class ContactReaction:
     def __init__(self, machine: StateMachine) -> None:
         self._machine = machine
         self._acted = self._zero = np.zeros(machine.settings.robot.n)
-        self._way: deque[tuple[Array, Array]] = deque()
-        self._noted, self._retracting = 0, False
+        self._bridged: list[tuple[float, Array]] = []  # efforts since the last state, and from when on, s
+        self._way: deque[tuple[int, Array, Array]] = deque()  # stamps, ns, positions and velocities
+        self._at, self._retracting = 0.0, False
         self._watch: ContactWatch | None = None
         self._tared: Callable[[str], None] | None = None
         #: Whether somebody reads external efforts; they are observed too for a reaction, and for a tare.
@@ -231,16 +247,38 @@ class ContactReaction:
         watch = self.watch
         if watch is None:
             raise ControlError("external efforts are not observed: see docs/contact.md")
-        if self._machine.mode not in DRIVING:
-            raise ControlError(f"external efforts are not observed: the controller is {self._machine.mode.value}")
+        machine = self._machine
+        if machine.mode not in DRIVING or not machine.drives:
+            why = f"the controller is {machine.mode.value}" if machine.drives else "the drives do not act"
+            raise ControlError(f"external efforts are not observed: {why}")
         if watch.settled:
             watch.tare()
         else:
             self._tared = done
 
+    def rest(self) -> None:
+        """Observe nothing, since neither a reference nor a hand is followed."""
+        self._way.clear()
+        self._bridged.clear()
+        if self._watch is not None:
+            self._watch.rest()
+        if self._tared is not None:
+            done, self._tared = self._tared, None
+            done("the arm is being stopped, or its drives do not act")
+
+    def bridge(self, command: Array) -> None:
+        """Take an effort, (n,), that is sent in a gap between two states."""
+        self._bridged.append((self._machine.output.at, command))
+
     def take(self, command: Array) -> None:
-        """Take the state that `command`, (n,), has answered: what acted until then was the effort before."""
+        """Take the state that `command`, (n,), has answered: what acted until then were the efforts before."""
         machine = self._machine
+        acted, self._acted = self._acted, command
+        if self._bridged:
+            times, efforts = zip((self._at, acted), *self._bridged, strict=True)
+            acted = np.average(efforts, axis=0, weights=np.diff([*times, machine.output.at]))
+            self._bridged.clear()
+        self._at = machine.output.at
         if machine.settings.contact is None or (watch := self.watch) is None:
             self._watch = None
             return
@@ -251,8 +289,7 @@ class ContactReaction:
             return
         stream, reference = machine.stream, machine.queue.reference
         qdd = self._zero if machine.mode is FLOATING else reference.qdd
-        began = watch.take(stream.stamp, stream.q, stream.qd, self._acted, qdd)
-        self._acted = command
+        began = watch.take(stream.stamp, stream.q, stream.qd, acted, qdd)
         if self._tared is not None and watch.settled:
             self._late_tare(watch, self._tared)
         if machine.mode is not TRACKING:
@@ -273,12 +310,11 @@ class ContactReaction:
 
     def _note(self, stamp: int, seconds: float) -> None:
         """Remember the way of the reference over the last `seconds`."""
-        if 0 <= stamp - self._noted < BACK_STEP * NANOSECONDS:
-            return
-        self._noted, reference = stamp, self._machine.queue.reference
-        self._way.append((reference.q.copy(), reference.qd.copy()))
-        while len(self._way) > seconds / BACK_STEP + 1:
-            self._way.popleft()
+        way, reference = self._way, self._machine.queue.reference
+        if not way or stamp - way[-1][0] >= BACK_STEP * NANOSECONDS:
+            way.append((stamp, reference.q.copy(), reference.qd.copy()))
+        while stamp - way[0][0] > (seconds + 0.5 * BACK_STEP) * NANOSECONDS:
+            way.popleft()
 
     def _react(self, watch: ContactWatch, why: str) -> None:
         machine, reaction = self._machine, watch.settings.reaction
@@ -295,11 +331,12 @@ class ContactReaction:
         elif reaction == "retract" and len(way) > 1 and not again:
             self._retract(way)
 
-    def _retract(self, way: list[tuple[Array, Array]]) -> None:
+    def _retract(self, way: list[tuple[int, Array, Array]]) -> None:
         """Lead the arm from where it is back along the points that the reference passed."""
         machine, stream = self._machine, self._machine.stream
-        q, qd = (np.array(part)[::-1] for part in zip(*way, strict=True))
-        length = BACK_STEP * (len(way) - 1)
+        stamps, q, qd = (np.array(part)[::-1] for part in zip(*way, strict=True))
+        passed = (stamps[0] - stamps) / NANOSECONDS
+        length = float(passed[-1])
         # no faster than its limits, and where soft springs have let it go no harder than a cancelled motion is braked
         settings = machine.settings
         off = np.abs(machine.queue.reference.q - q[0]) / settings.limits.velocity
@@ -309,12 +346,11 @@ class ContactReaction:
             math.sqrt(QUINTIC_PEAK_ACCELERATION * off.max() * settings.stop.brake_time),
         )
         t = np.linspace(0.0, 1.0, 2 * len(way))
-        passed = t**3 * (10.0 + t * (6.0 * t - 15.0))  # a quintic, from rest to rest
-        rate = 30.0 * t**2 * (1.0 - t) ** 2 / duration
-        at = passed * (len(way) - 1)
-        points, speeds = (np.stack([np.interp(at, np.arange(len(way)), c) for c in x.T], axis=1) for x in (q, qd))
+        at = length * t**3 * (10.0 + t * (6.0 * t - 15.0))  # a quintic, from rest to rest
+        rate = length * 30.0 * t**2 * (1.0 - t) ** 2 / duration
+        points, speeds = (np.stack([np.interp(at, passed, c) for c in x.T], axis=1) for x in (q, qd))
         joints = settings.robot.joint_names
-        path = SampledTrajectory(duration * t, points, -speeds * (length * rate)[:, None], None, joints)
+        path = SampledTrajectory(duration * t, points, -speeds * rate[:, None], None, joints)
         motion = Motion(path, stream.stamp, Tolerances(joints), blend_time=duration)
         self._retracting = True
         machine.queue.put(motion, self._back)

@@ -173,7 +173,11 @@ class LoopWatch:
     def adopt(self, settings: Settings) -> None:
         """Other settings; with other gains an oscillation is forgotten."""
         gains: Gains | None = getattr(settings.tracking, "acceleration_gains", None)
-        if gains is not self._gains or (gains is None and settings.tracking is not self._settings.tracking):
+        if gains is None or self._gains is None:
+            same = settings.tracking is self._settings.tracking
+        else:  # made anew with every change of parameters
+            same = all(map(np.array_equal, (gains.p, gains.i, gains.d), (self._gains.p, self._gains.i, self._gains.d)))
+        if not same:
             self._lowered, self.text = 1.0, ""
         self._settings, self._gains, self._tolerated = settings, gains, math.inf
         self._places[LIMIT], self._longest = settings.limits.velocity, np.zeros((2, settings.robot.n))

@@ -164,7 +164,7 @@ class MotionQueue:
 
     def anchor(self, stamp: int, now: Reference, why: str) -> None:
         """Come to rest from `now` in the brake time; what was under way is stopped, `why` says why."""
-        self._drop(Ending.STOPPED, why)
+        self.drop(why)
         self._come_to_rest(stamp, now)
         self._at = stamp
 
@@ -258,16 +258,12 @@ class MotionQueue:
 
     def drop(self, why: str) -> None:
         """Forget what is under way and what was to come, because nothing follows references any more."""
-        if self._now is not None or self._next is not None:
-            self._drop(Ending.STOPPED, why)
+        self._drop_next(why)
+        self._end(self._called_off if self._cancelled else Ending.STOPPED, self._cancelled or why)
 
     def _come_to_rest(self, stamp: int, now: Reference) -> None:
         self._rest, self._rest_from = rest(now, self.brake_time, self.lower, self.upper, self.velocity), stamp
         self.reference, self._rested = self._rest.sample(0.0), self._rest.sample(math.inf)
-
-    def _drop(self, ending: Ending, why: str) -> None:
-        self._drop_next(why)
-        self._end(self._called_off if self._cancelled else ending, self._cancelled or why)
 
     def _drop_next(self, why: str) -> None:
         if self._next is not None:

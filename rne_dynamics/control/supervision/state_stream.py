@@ -49,13 +49,12 @@ class StateRates:
     """Whether joint states come as often as `min_rate` and, by their stamps over two windows, the gains need."""
 
     def __init__(self, settings: Settings) -> None:
-        self._arrivals, self._stamps = RateWatch(settings.min_rate), _gain_watch(settings)
+        self._arrivals, self._stamps = RateWatch(0.0), RateWatch(0.0, windows=2)
+        self.adopt(settings)
 
     def adopt(self, settings: Settings) -> None:
-        """Other settings."""
-        self._stamps = _gain_watch(settings)
-        if settings.min_rate != self._arrivals.least:  # frequent changes of others would prevent every full window
-            self._arrivals = RateWatch(settings.min_rate)
+        """Other settings; windows go on, since frequent changes would prevent every full one."""
+        self._arrivals.least, self._stamps.least = settings.min_rate, getattr(settings.tracking, "lowest_rate", 0.0)
 
     def restart(self) -> None:
         """Begin new windows with the next state."""
@@ -81,10 +80,6 @@ class StateRates:
                 f"{stamps.least:.0f} on: lower them or send states more often"
             )
         return cause
-
-
-def _gain_watch(settings: Settings) -> RateWatch:
-    return RateWatch(getattr(settings.tracking, "lowest_rate", 0.0), windows=2)
 
 
 # -- the joint states of an arm as a stream: checked one by one, timed, and its gaps -----------------------------------

@@ -188,8 +188,12 @@ class Supervisor:
     def recover(self, now: float) -> None:
         """After a fault or a release: as after activation. Raises ControlError: there is nothing to recover from."""
         machine = self.machine
-        if machine.mode is HOLDING and machine.gate.failed:
-            machine.begin_check()  # it disagreed: check again
+        lowered = machine.loop.text or machine.loop.locked
+        if machine.mode is HOLDING and (lowered or machine.gate.failed):
+            if lowered:  # all of the feedback acts again: it grows from nothing
+                machine.loop = LoopWatch(machine.settings, machine.loop.acts_after)
+                machine.anchor("recovery was requested")
+            machine.begin_check()
             return
         if machine.dead_reckoning and machine.stopped_by_loss:
             machine.lost = True  # the operator trusts the states: they are used as soon as there are `BACK` good ones

@@ -15,6 +15,7 @@ from rne_dynamics.control.control_law import (
     FRICTION,
     GRAVITY,
     INERTIA,
+    CompiledLaw,
     Reference,
     TorqueTerms,
     call_own,
@@ -34,6 +35,7 @@ from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.errors import AssemblyError, SingularPostureError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import same_masses
 
 if TYPE_CHECKING:
     from rne_dynamics.control.prediction import Predictor
@@ -129,6 +131,7 @@ class Torques:
         #: When `update_inertia` is due, monotonic s, and the stamp up to which the error is integrated, ns.
         self.inertia_at, self.integrated = -math.inf, 0
         self.period = PeriodWatch(1.0 / settings.assumed_rate)
+        self.missed = MissedEffort(settings.limits.effort)
         self.adopt(settings)
 
     def adopt(self, settings: Settings, *, at_once: bool = True) -> None:
@@ -143,6 +146,8 @@ class Torques:
             self.change.begin(law, self.integral)
         if type(law) is not type(former):
             self.integral = np.zeros(robot.n)
+        if not same_masses(robot.open_tree.parameters, self._settings.robot.open_tree.parameters):
+            self.missed.forget()
         if not at_once and other_load(robot, self._settings.robot):
             self._load.begin(self._settings.robot)
         self._settings = settings
@@ -151,7 +156,7 @@ class Torques:
         self.loops = follower(robot, posture)
         self._damped = self._braked = GravityCompensation(robot, np.zeros(robot.n))
         self._floating, self._inertia_period = settings.floating, self.period.longest
-        compiled, self.missed = getattr(law, "compiled", None), MissedEffort(settings.limits.effort)
+        compiled: CompiledLaw | None = getattr(law, "compiled", None)
         self.quick = None if compiled is None else QuickAnswer(compiled, settings.compensated)
         self.move_base(self.base)
         self.inertia_at = -math.inf

@@ -9,6 +9,7 @@ from support.pushed import Outcome, watched
 import rne_dynamics as rne
 from rne_dynamics.control.contact_watch import ContactSettings, ContactWatch
 from rne_dynamics.errors import ControlError
+from rne_dynamics.model.tree import Payload
 
 ARMS = ("panda", "ur10")
 DRAWS = 20
@@ -49,7 +50,7 @@ def test_many_pushes_are_felt(name: str) -> None:
 
 def still(watch: ContactWatch, load: np.ndarray, states: int, begin: int = 0) -> list[int]:
     """Hold a PUMA still under an external effort; numbers of the states with which a contact began."""
-    robot = watch.settings.observer.robot
+    robot = rne.load_urdf("puma560")
     q, zero = np.array(robot.neutral), np.zeros(robot.n)
     effort = rne.gravity_torque(robot, q) - load
     return [k for k in range(begin, begin + states) if watch.take(10**6 * (k + 1), q, zero, effort, zero)]
@@ -77,6 +78,23 @@ def test_tare_threshold_end_of_contact_and_text() -> None:
     assert watch.joint < 0
     assert not still(watch, load, 1, 900)  # after a gap it begins anew
     np.testing.assert_allclose(watch.allowance, observer.start(robot.neutral, np.zeros(6)).allowance, atol=1e-12)
+
+
+def test_a_payload_that_was_tared_is_no_contact_once_the_model_has_it() -> None:
+    """Before: the tare stayed, and took the weight that the model had by then once more."""
+    robot = rne.load_urdf("puma560")
+    loaded = robot.with_payload(Payload("tool0", 2.0))
+    bare, known = (
+        ContactSettings(rne.MomentumObserver(one, model_error=0.0, friction=None), np.full(6, 3.0))
+        for one in (robot, loaded)
+    )
+    watch, weight = ContactWatch(bare), [rne.gravity_torque(one, robot.neutral) for one in (robot, loaded)]
+    still(watch, weight[0] - weight[1], 200)
+    watch._calm, watch.joint = 0.0, -1
+    watch.tare()
+    watch.adopt(known)
+    assert not still(watch, weight[0] - weight[1], 200, 200)
+    np.testing.assert_allclose(watch.external, 0.0, atol=1e-6)
 
 
 @pytest.mark.parametrize(

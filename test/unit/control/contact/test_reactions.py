@@ -136,7 +136,8 @@ def test_a_soft_arm_far_from_its_reference_retracts_no_faster_than_its_limits(of
     wall = Wall("retract")
     place, joint = wall.supervisor.queue.reference.q, np.eye(7)[3]
     # soft springs have let it go so far from the last 20 ms of its way
-    wall.supervisor.contact._retract([(place + 0.002 * k * joint - off * joint, 0.1 * joint) for k in range(2)])
+    way = [(k * 20_000_000, place + 0.002 * k * joint - off * joint, 0.1 * joint) for k in range(2)]
+    wall.supervisor.contact._retract(way)
     positions, speeds = retracted(wall, 2.0)
     assert wall.mode is Mode.HOLDING
     assert (np.abs(speeds) <= ROBOT.velocity_limit).all()
@@ -165,12 +166,41 @@ def test_it_retracts_along_the_present_motion_only() -> None:
     assert np.abs(positions - there).max() < 0.05
 
 
+@pytest.mark.parametrize("period", [0.004, 0.008, 1.0 / 60.0])
+def test_it_goes_back_as_far_and_as_fast_at_any_rate_of_the_states(period: float) -> None:
+    """Before: at 125 Hz 22 % farther, at 1.2 times the velocity limit, since states were taken for 20 ms apart."""
+    contact = ContactSettings(rne.MomentumObserver(ROBOT), 1e3 * ROBOT.effort_limit, "retract")
+    rig = Rig(ROBOT, START, settings(ROBOT, contact=contact, bandwidth=5.0), period)
+    rig.run(0.4)
+    rig.move(START + 1.5 * np.eye(7)[0], 1.32)
+    rig.run(0.6)
+    there = rig.supervisor.queue.reference.q
+    rig.run(0.3)
+    reaction = rig.supervisor.contact
+    assert reaction.watch is not None
+    reaction._react(reaction.watch, "contact")
+    speeds = []
+    for _ in range(round(1.2 / period)):
+        rig.run(period)
+        speeds.append(rig.supervisor.queue.reference.qd)
+    assert (np.abs(speeds) <= ROBOT.velocity_limit).all()
+    np.testing.assert_allclose(rig.supervisor.queue.reference.q, there, atol=0.05)
+
+
 def test_a_push_on_a_held_arm_stops_nothing_and_floating_frees_it() -> None:
     for reaction, mode in (("stop", Mode.HOLDING), ("float", Mode.FLOATING)):
         wall = Wall(reaction)
         wall.run(0.1, wrenches={HAND: np.array([0.0, 20.0, 0.0, 0.0, 0.0, 0.0])})
         assert wall.supervisor.contact.count == 1
         assert wall.mode is mode
+
+
+def test_efforts_that_bridge_gaps_in_the_states_are_no_contact() -> None:
+    """Before: contacts at joints 2 and 4, since of a gap only its first effort counted."""
+    wall = Wall("stop")
+    wall.move(START + np.array([0.4, 0.3, 0.4, 0.4, 0.4, 0.4, 0.4]), 0.6)
+    wall.run(0.7, corrupt=lambda state: state if state["sequence"] % 60 > 30 else None)
+    assert not wall.supervisor.contact.count
 
 
 def test_tare_in_the_supervisor() -> None:
@@ -190,6 +220,27 @@ def test_tare_in_the_supervisor() -> None:
     plain = Rig(ROBOT, START, settings(ROBOT))
     with pytest.raises(ControlError, match="not observed"):
         plain.supervisor.contact.tare()
+
+
+def test_while_the_drives_do_not_act_no_contact_is_felt_and_none_is_tared() -> None:
+    """Before: the last contact was felt on, and a tare waited for the drives, or took the efforts of before."""
+    wall, said = Wall("none"), []
+    wall.run(0.3, wrenches={HAND: np.array([0.0, 0.0, -30.0, 0.0, 0.0, 0.0])})
+    contact = wall.supervisor.contact
+    assert contact.watch is not None
+    assert contact.watch.text()
+    wall.supervisor.drives(wall.now, act=False)
+    wall.run(0.1)
+    assert not contact.watch.text()
+    assert not contact.watch.external.any()
+    with pytest.raises(ControlError, match="the drives do not act"):
+        contact.tare()
+    wall.supervisor.drives(wall.now, act=True)
+    wall.run(0.005)
+    contact.tare(said.append)
+    wall.supervisor.drives(wall.now, act=False)
+    wall.run(0.1)
+    assert said == ["the arm is being stopped, or its drives do not act"]
 
 
 def test_nothing_is_observed_until_somebody_needs_it() -> None:

@@ -49,6 +49,23 @@ def drive(robot, limits, q, qd, *, seconds=1.0, dt=1e-3, motion=nothing, push=No
     return np.array([s.q for s in states]), np.array([s.qd for s in states]), np.array(efforts), np.array(flags)
 
 
+def test_other_limits_leave_the_spring_of_a_wall_where_it_rests():
+    """Before: it let go with each change of a parameter, and a pushed joint went through the wall in steps."""
+    wall = EffortLimiter(CART)
+    wall.start(np.zeros(1))
+    wall.update_inertia(np.ones(1))
+
+    def pushed_back(place):
+        return wall.limit(*np.zeros((2, 1)), np.array([place]), np.zeros(1), 1e-3).command[0]
+
+    assert pushed_back(0.85) == 0.0
+    before = pushed_back(0.95)
+    wall.change(replace(CART, effort=np.array([2e4])))
+    assert pushed_back(0.95) == before < 0.0
+    wall.change(replace(CART, margin=np.array([0.2])))  # this wall begins where the joint is
+    assert pushed_back(0.95) == 0.0
+
+
 def test_a_cart_at_the_stopping_speed_uses_the_margin_up_and_no_more():
     q, qd, efforts, flags = drive(slider(), CART, [-0.85], -CART.stopping_speed, dt=1e-4, seconds=0.3, stops=False)
     deepest = np.max(-q) - (1.0 - MARGIN)

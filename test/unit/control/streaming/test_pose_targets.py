@@ -209,6 +209,19 @@ def test_a_trajectory_takes_over_without_a_jump_and_refuses_targets():
     assert (steps <= 3.0 * arm.limits.table[ACCELERATION] * arm.rig.period).all()
 
 
+def test_a_stream_of_targets_does_not_move_an_arm_again_that_was_stopped():
+    """Before: the next target of the stream did, also after a contact."""
+    arm, pose = on_the_way([0.0, 0.3, 0.1], 0.2)
+    arm.rig.supervisor.cancel("~/cancel")
+    for _ in range(30):
+        arm.run(0.05)
+        with pytest.raises(ControlError, match="ignored"):
+            arm.aim(pose)
+    assert arm.rig.mode is Mode.HOLDING
+    arm.run(0.6)
+    assert arm.go(pose)[0] is Ending.SUCCEEDED
+
+
 def test_speed_scaling_slows_the_pose_and_zero_stops_it():
     arm, _pose = on_the_way([0.0, 0.2, 0.1], 0.2)
     arm.rig.supervisor.scale_speed(0.0)

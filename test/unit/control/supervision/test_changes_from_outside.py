@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.supervised import Rig, settings
@@ -90,3 +92,14 @@ def test_changes_that_come_often_do_not_keep_the_rate_of_the_states_from_being_s
         rig.supervisor.adopt(settings(ROBOT, min_rate=100.0))
     assert rig.mode in (Mode.STOPPING, Mode.FAULT)
     assert "min_rate" in rig.supervisor.cause
+
+
+def test_changes_that_come_often_do_not_keep_a_rate_too_low_for_the_gains_from_being_seen():
+    """Before: each began the windows anew, as every 50 ms where a joint moves that is not driven."""
+    given = settings(ROBOT, bandwidth=60.0)
+    rig = Rig(ROBOT, START.copy(), given, period=0.02)
+    for automatically in 30 * (True, False):
+        rig.run(0.06)
+        rig.supervisor.adopt(replace(given, recover_automatically=automatically))
+    assert rig.mode is Mode.FAULT
+    assert "the gains are stable from" in rig.supervisor.cause

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.lost_states import altered
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
@@ -196,3 +197,31 @@ def test_random_stops_end_in_time():
 @pytest.mark.soak
 def test_a_thousand_random_stops_end_in_time():
     assert not [seed for seed in range(12, 1050) if not ends_in_time(seed)]
+
+
+@pytest.mark.parametrize("gap", [0.04, 0.2])
+def test_support_fades_as_planned_where_states_are_missing(gap):
+    """Before: the fraction of the support counted twice from the last state on."""
+    rig = planar(stop=StopPlan("ramp", 0.05, 0.05, 1.0))
+    rig.supervisor.stop(rig.now, "asked for")
+    rig.run(0.6)
+    gravity = rne.gravity_torque(PLANAR, rig.simulator.state.q)
+    lost(rig, gap)
+    np.testing.assert_allclose(rig.sent[-1], rig.supervisor.machine.stop.support(rig.now) * gravity, rtol=1e-3)
+
+
+@pytest.mark.parametrize("unseen", [False, True])
+def test_other_settings_in_a_stop_leave_what_the_model_misses(unseen):
+    """Before: the weight that the model lacks was forgotten, and the arm fell by 0.6 rad in 0.5 s."""
+    panda, start = rne.load_urdf("panda"), np.array([0.0, 0.6, 0.0, -1.0, 0.0, 1.7, 0.8])
+    plain = settings(panda, stop=StopPlan("ramp", 0.05, 1.0, 1.0))
+    rig = Rig(panda, start, plain, real=altered(panda, np.full(20, 1.3), 1.0))
+    rig.run(1.0)
+    rig.supervisor.stop(rig.now, "asked for")
+    corrupt = (lambda s: None) if unseen else lambda s: s
+    rig.run(0.3, corrupt=corrupt)
+    before, place = rig.sent[-1], rig.simulator.state.q.copy()
+    rig.supervisor.adopt(replace(rig.settings, recover_automatically=True))
+    rig.run(0.5, corrupt=corrupt)
+    np.testing.assert_allclose(rig.sent[-1], before, rtol=0.01)
+    np.testing.assert_allclose(rig.simulator.state.q, place, atol=0.02)

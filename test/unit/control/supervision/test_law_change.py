@@ -197,3 +197,18 @@ def test_an_observer_learns_an_unknown_load_and_nothing_in_a_stop_or_from_who_pu
     assert moving.mode is STOPPING
     np.testing.assert_array_equal(learnt(0.1), before)
     moving.check()
+
+
+def test_gravity_follows_a_joint_that_is_not_driven_and_moves():
+    """Each new lock came into force over 0.5 s, so that the model was 0.08 rad behind at 0.2 rad/s."""
+    def tilted(angle):
+        return rne.assemble(PANDA.tree.with_locked({"panda_joint2": angle}))
+
+    place = np.delete(START, 1)
+    arm = Rig(tilted(0.3), place, with_law("joint_impedance", tilted(0.3)))
+    arm.run(0.6)
+    for k in range(1, 21):
+        robot = tilted(0.3 + 0.01 * k)
+        arm.supervisor.adopt(with_law("joint_impedance", robot))
+        arm.run(0.05)
+        np.testing.assert_allclose(arm.last.terms.gravity, rne.gravity_torque(robot, arm.supervisor.q), atol=1e-6)

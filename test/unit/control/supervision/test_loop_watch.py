@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.foreign_episodes import TICK, ForeignRig, Line, arms, controller_values
 from support.foreign_plant import Deviation, ForeignArm
 
 from rne_dynamics.c_export.export import end_links
+from rne_dynamics.control.supervision.loop_watch import Measured
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import ControlError
 from rne_dynamics.ros.parameters.tracking import tracking_settings
@@ -188,3 +191,38 @@ def test_a_hand_that_shakes_a_guided_arm_keeps_its_damping():
     for k in range(12):  # at 6 Hz
         rig.run(1.0 / 12.0, wrenches={link: (-1.0) ** k * np.array([20.0, 20.0, 20.0, 1.0, 1.0, 1.0])})
     assert rig.supervisor.loop.damping == 1.0
+
+
+def oscillating(rig):
+    """Let the watch of the loop see a swing; what it says."""
+    now, aim = rig.supervisor.stamp, rig.supervisor.queue.reference
+    swings = (Measured(now + 10**7 * k, aim.q + 0.05 * (-1) ** k, aim.qd, aim.qd) for k in range(20))
+    return "".join(rig.supervisor.loop.oscillates(aim, swing) for swing in swings)
+
+
+def test_of_other_settings_only_other_gains_restore_the_feedback():
+    """Before: any did, also a joint that is not driven and moves, so that the arm went on oscillating."""
+    rig = rig_of(3, Line(0.002), Deviation())
+    rig.run(0.6)
+    loop, law, before = rig.supervisor.loop, rig.settings.tracking, rig.supervisor.loop.part(0.0)
+    assert oscillating(rig)
+    for factor, restored in ((1.0, False), (0.9, True)):
+        gains = replace(law.gains, p=factor * law.gains.p)
+        rig.supervisor.adopt(replace(rig.settings, tracking=replace(law, gains=gains)))
+        assert (loop.part(0.0) == before) is restored
+
+
+def test_recovery_of_a_held_arm_restores_the_feedback_softly():
+    """As the text about an oscillation says; before it was refused, since a held arm has nothing to recover from."""
+    rig = rig_of(3, Line(0.002), Deviation())
+    rig.run(0.6)
+    loop, before = rig.supervisor.loop, rig.supervisor.loop.part(0.0)
+    assert "until ~/recover" in oscillating(rig)
+    assert loop.part(0.0) < 0.5 * before
+    rig.supervisor.recover(rig.now)
+    assert rig.supervisor.machine.ramp.part == 0.0
+    rig.run(0.6)
+    assert rig.supervisor.loop.part(0.0) == before
+    assert rig.mode is Mode.HOLDING
+    with pytest.raises(ControlError, match="nothing to recover from"):
+        rig.supervisor.recover(rig.now)

@@ -159,3 +159,17 @@ def test_what_is_limited_is_said_and_what_does_not_fit_is_refused() -> None:
     assert not rig.in_force.any()
     with pytest.raises(ControlError, match=r"target_wrench\.timeout"):
         WrenchRates(timeout=0.0)
+
+
+def test_in_hand_guiding_none_is_applied_or_reported():
+    """Before: the last one was reported as long as a hand led the arm."""
+    arm = Pressing()
+    arm.press(0.1)
+    assert arm.supervisor.wrenches.text()
+    arm.supervisor.hand_guide(True)
+    arm.run(0.002)
+    assert not arm.supervisor.wrenches.text()
+    assert not arm.in_force.any()
+    arm.supervisor.hand_guide(False)
+    arm.run(0.05)
+    assert not arm.in_force.any()
