@@ -12,6 +12,7 @@ gains tolerate. Swings that elastic gears make by themselves decay. So it is wit
 from __future__ import annotations
 
 import math
+from dataclasses import fields, is_dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -151,6 +152,14 @@ class Measured(NamedTuple):
     finest: Array
 
 
+def same_values(one: object, other: object) -> bool:
+    """Whether two laws, or parts of laws, were given the same values, whatever their model."""
+    if not is_dataclass(one) or type(one) is not type(other):
+        return one is other or bool(np.array_equal(one, other))  # type: ignore[arg-type]  # of anything
+    names = [part.name for part in fields(one) if part.init and part.name != "robot"]
+    return all(same_values(getattr(one, name), getattr(other, name)) for name in names)
+
+
 class LoopWatch:
     """Watches the loop of laws whose gains make accelerations, and of those that receive its delay."""
 
@@ -159,6 +168,7 @@ class LoopWatch:
         self._before = before
         self._places, self._speeds = self._memory = np.zeros((2, SWING_ROWS, settings.robot.n))
         self._gains: Gains | None = None
+        self._feedback: object = None  # the part of the law whose values count
         self._settings, self._delay = settings, LoopDelay(settings.limits.effort)
         self._measured, self._once, self._at, self._lowered_at = False, True, -math.inf, -math.inf
         #: Whether `measure` wants more efforts.
@@ -173,12 +183,10 @@ class LoopWatch:
     def adopt(self, settings: Settings) -> None:
         """Other settings; with other gains an oscillation is forgotten."""
         gains: Gains | None = getattr(settings.tracking, "acceleration_gains", None)
-        if gains is None or self._gains is None:
-            same = settings.tracking is self._settings.tracking
-        else:  # made anew with every change of parameters
-            same = all(map(np.array_equal, (gains.p, gains.i, gains.d), (self._gains.p, self._gains.i, self._gains.d)))
-        if not same:
+        feedback = settings.tracking if gains is None else gains
+        if not same_values(feedback, self._feedback):  # which is made anew with every change of parameters
             self._lowered, self.text = 1.0, ""
+        self._feedback = feedback
         self._settings, self._gains, self._tolerated = settings, gains, math.inf
         self._places[LIMIT], self._longest = settings.limits.velocity, np.zeros((2, settings.robot.n))
         if gains is None and hasattr(settings.tracking, "act_after"):

@@ -200,15 +200,19 @@ def oscillating(rig):
     return "".join(rig.supervisor.loop.oscillates(aim, swing) for swing in swings)
 
 
-def test_of_other_settings_only_other_gains_restore_the_feedback():
+@pytest.mark.parametrize("name", ["computed_torque", "joint_impedance"])
+def test_of_other_settings_only_other_gains_restore_the_feedback(name):
     """Before: any did, also a joint that is not driven and moves, so that the arm went on oscillating."""
-    rig = rig_of(3, Line(0.002), Deviation())
+    rig = rig_of(3, Line(0.002), Deviation(), law=name)
     rig.run(0.6)
     loop, law, before = rig.supervisor.loop, rig.settings.tracking, rig.supervisor.loop.part(0.0)
     assert oscillating(rig)
     for factor, restored in ((1.0, False), (0.9, True)):
-        gains = replace(law.gains, p=factor * law.gains.p)
-        rig.supervisor.adopt(replace(rig.settings, tracking=replace(law, gains=gains)))
+        springs = name == "joint_impedance"
+        part = {"stiffness": factor * law.stiffness} if springs else {
+            "gains": replace(law.gains, p=factor * law.gains.p)
+        }
+        rig.supervisor.adopt(replace(rig.settings, tracking=replace(law, **part)))
         assert (loop.part(0.0) == before) is restored
 
 
