@@ -63,7 +63,9 @@ def domain() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def arm(folder: Path, namespace: str, controller: str = "computed_torque_controller") -> Iterator[list[NodeProcess]]:
+def arm(
+    folder: Path, namespace: str, controller: str = "computed_torque_controller", remapped: tuple[str, ...] = ()
+) -> Iterator[list[NodeProcess]]:
     with contextlib.ExitStack() as stack:
         processes = []
         floats = controller == "gravity_compensation"
@@ -72,7 +74,7 @@ def arm(folder: Path, namespace: str, controller: str = "computed_torque_control
             file = folder / f"{namespace.strip('/')}_{module}.yaml"
             file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
             ros = ["--ros-args", "--params-file", str(file), "-r", f"__ns:={namespace}"]
-            ros += ["-r", f"/clock:={namespace}/clock"]
+            ros += ["-r", f"/clock:={namespace}/clock", *(word for rule in remapped for word in ("-r", rule))]
             processes.append(stack.enter_context(freezable(module, ros, folder, DOMAIN)))
         wait_until(lambda: all("ready: " in p.output() for p in processes), PATIENCE, "both nodes", processes)
         wait_until(lambda: "holding" in processes[1].output(), PATIENCE, "the arm to be held", processes)
@@ -386,6 +388,13 @@ def test_send_interrupted_at_any_instant_is_130_and_a_line(interrupted, file, na
     assert error.endswith("interrupted\n")
     assert error.count("\n") == 1
     assert ("moving for" in out) is (number >= SENT)
+
+
+@pytest.mark.slow
+def test_setpoints_on_another_topic_are_not_taken_for_joint_states(tmp_path, capsys):
+    with arm(tmp_path, "/streamed", remapped=("~/setpoints:=/x/zz_servo",)):
+        _, report = state(capsys, "/streamed/computed_torque_controller")
+    assert report["joints"]
 
 
 @pytest.mark.slow

@@ -248,10 +248,13 @@ class RunningNodes:
             self._ask_for_joints(node)
         if node.topic:
             return
-        for reader in (f"{own}{LOOP}", own):
-            for topic, kinds in self._subscriptions(reader, namespace).items():
-                if JOINT_STATE in kinds and topic != f"{node.name}/setpoints":
-                    node.topic = topic
+        taken = self._subscriptions(own, namespace) | self._subscriptions(f"{own}{LOOP}", namespace)
+        topics = [name for name, kinds in taken.items() if JOINT_STATE in kinds and name != f"{node.name}/setpoints"]
+        usual = [name for name in topics if name.endswith("/joint_states")]
+        if not usual and time.monotonic() - self._changed_at > QUIET:
+            usual = topics  # under another name; while topics are discovered it may be that of setpoints
+        if len(usual) == 1:
+            (node.topic,) = usual
 
         def on_joints(message: JointState) -> None:
             ours = node.controlled and node.controlled.issubset(message.name)  # grippers and others share the topic
