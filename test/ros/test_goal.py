@@ -66,7 +66,6 @@ def rig(in_lockstep):
     peer.hurry()
 
 
-@pytest.mark.slow
 def test_trajectories_are_refused_until_the_startup_check_is_over(rig):
     rig.peer.answer(HOME)
     rig.send(HOME)
