@@ -54,7 +54,6 @@ def further(states: TopicRecorder, count: int, processes: list[NodeProcess]) -> 
     wait_until(lambda: states.latest() is not None and len(states.samples) > count, PATIENCE, "states", processes)
 
 
-@pytest.mark.slow
 def test_in_lockstep_the_simulation_waits_for_a_frozen_controller(simulated):
     simulator, process, peer = simulated
     states = TopicRecorder(peer.node, JointState, "joint_states")
