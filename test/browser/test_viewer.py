@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import matplotlib.image
 import numpy as np
 import pytest
-from support.chromium import Browser
+from support.chromium import PATIENCE, Browser
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
@@ -80,7 +80,7 @@ def colours(browser: Browser) -> np.ndarray:
 def steady(browser: Browser) -> np.ndarray:
     """The picture once it no longer changes: the page fades in, and software draws slowly."""
     last, now = np.zeros(1), colours(browser)
-    deadline = time.monotonic() + 60.0
+    deadline = time.monotonic() + PATIENCE
     while last.shape != now.shape or np.abs(last - now).max() > 0.02:
         assert time.monotonic() < deadline, "the picture keeps changing"
         time.sleep(0.4)

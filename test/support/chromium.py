@@ -22,7 +22,7 @@ FLAGS = (
     "--disable-extensions",
 )  # fmt: skip
 #: A page that software draws takes its time, s.
-PATIENCE = 60.0
+PATIENCE = 300.0
 
 
 def chromium() -> str:
