@@ -181,7 +181,7 @@ def manager(namespace) -> Iterator[ControllerManager]:
     one.node.destroy_node()
 
 
-@pytest.mark.slow
+@pytest.mark.soak  # in real time: at a load of 12 on two cores an arm was not held
 def test_the_file_for_prefixes_drives_two_arms_of_one_simulation(manager, tmp_path):
     urdf, at = two_arms(tmp_path), manager.node.get_namespace()
     joints = [joint for arm in ARMS for joint in manager.joints[arm]]
