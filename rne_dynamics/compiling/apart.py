@@ -2,8 +2,7 @@
 
 A kernel that is called is compiled as a part of its caller; one that is called apart is compiled by itself and kept on
 disk like any other, when it is called for the first time: what a program never calls is never compiled. What it
-returns is known from its annotation; whether it writes to an array is not, so that entries in front of its callers do
-not refuse read-only ones for it.
+returns is known from its annotation.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from rne_dynamics.compiling.kinds import (
     Fixed,
     Kind,
     TupleKind,
-    registers,
     result_type,
 )
 
@@ -42,8 +40,7 @@ def apart(kernel: Callable[..., R], arguments: tuple[Any, ...]) -> R:
 def declared(name: str, kernel: Any, kinds: tuple[Kind, ...]) -> Compiled:
     """A kernel as its callers know it before it is compiled."""
     returned = _declared_kind(kernel)
-    origins = (frozenset[int](),) * len(registers(returned))
-    return Compiled(name, kinds, returned, result_type(returned), allocates=True, origins=origins)  # always an arena
+    return Compiled(name, kinds, returned, result_type(returned), allocates=True)  # always an arena
 
 
 def _declared_kind(kernel: Any) -> Kind:

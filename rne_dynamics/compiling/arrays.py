@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -25,34 +24,14 @@ from rne_dynamics.compiling.kinds import (
     registers,
 )
 
-#: Whether indices are checked, where this environment variable is set: for tests.
-CHECKS = bool(os.environ.get("RNE_DYNAMICS_CHECK_INDICES"))
-
 
 class Arrays(Instructions):
     """Assembly for a function's operations on arrays.
 
-    Attributes: `allocates`: whether it makes arrays, so that it takes an arena (`module.ARENA`); `place`: where in the
-    source the function is being translated; `origins`: by pointer: the registers of arguments that it may come from;
-    `written`: registers of arguments through which the function writes to arrays.
+    `allocates`: whether it makes arrays, so that it takes an arena (`module.ARENA`).
     """
 
     allocates = False
-    place = ""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.origins: dict[str, set[int]] = {}
-        self.written: set[int] = set()
-
-    def derive(self, pointer: str, *sources: str) -> str:
-        """The pointer, noted as one that comes from others."""
-        self.origins[pointer] = set().union(*(self.origins.get(source, ()) for source in sources))
-        return pointer
-
-    def wrote(self, pointer: str) -> None:
-        """Note that the function writes to what a pointer shows."""
-        self.written |= self.origins.get(pointer, set())
 
     def parts(self, value: Any, kind: Kind) -> Iterator[str]:
         """A value in registers, see `kinds.registers`."""
@@ -85,7 +64,6 @@ class Arrays(Instructions):
             text = self.let(f"zext i1 {text} to i8")
         elif memory == "i8":
             text = self.let(f"trunc i64 {text} to i8")
-        self.wrote(pointer)
         self.do(f"store {memory} {text}, ptr {pointer}, align {size}")
 
     def product(self, factors: Sequence[Any]) -> Any:
@@ -102,8 +80,7 @@ class Arrays(Instructions):
     def moved(self, view: View, offset: Any) -> str:
         """The place of an element, so many after the first one."""
         memory = ELEMENTS[view.element].memory
-        place = self.let(f"getelementptr {memory}, ptr {view.data}, i64 {self.register(offset, INT)}")
-        return self.derive(place, view.data)
+        return self.let(f"getelementptr {memory}, ptr {view.data}, i64 {self.register(offset, INT)}")
 
     def item(self, view: View, indices: tuple[Any, ...]) -> Any:
         """The element, or the view, at indices and slices."""
@@ -120,40 +97,17 @@ class Arrays(Instructions):
 
     def element(self, view: View, indices: tuple[Any, ...]) -> str:
         """Address of an element."""
-        return self.moved(view, self._offset(view, indices, checked=CHECKS))
+        return self.moved(view, self._offset(view, indices))
 
-    def _offset(self, view: View, indices: Sequence[Any], *, checked: bool = False) -> Any:
+    def _offset(self, view: View, indices: Sequence[Any]) -> Any:
         total: Any = 0
         for given, length, step in zip(indices, view.shape, self.steps(view), strict=False):
             index = given
             if isinstance(given, Number) or given < 0:
                 index = self.choose(self.compare("Lt", given, 0), self.binary("Add", given, length), given)
-            if checked:
-                self._check(index, length)
             distance = index if isinstance(step, int) and step == 1 else self.binary("Mult", index, step)
             total = distance if isinstance(total, int) and total == 0 else self.binary("Add", total, distance)
         return total
-
-    def _check(self, index: Any, length: Any) -> None:
-        """End the process, with the place, where an index lies outside its array."""
-        given = [f"i64 {self.register(x, INT)}" for x in (index, length)]
-        good = self.let(f"icmp ult {', '.join(given).replace(', i64', ',')}")
-        self._end_unless(good, "index %ld of an array of length %ld", given)
-
-    def _end_unless(self, condition: str, text: str, given: Sequence[str]) -> None:
-        """End the process with a text, the place in the source before it, where a condition does not hold."""
-        good, bad = self.new("l"), self.new("l")
-        self.branch(condition, good, bad)
-        self.label(bad)
-        text = f"{self.place}: {text}"
-        name = f'@"text {text}"'
-        self.declarations |= {
-            f'{name} = internal constant [{len(text) + 1} x i8] c"{text}\\00"', "declare i32 @dprintf(i32, ptr, ...)"
-        }
-        self.do(f"call i32 (i32, ptr, ...) @dprintf(i32 2, ptr {name}, {', '.join(given)})")
-        self.call("abort", "void")
-        self.do("unreachable")
-        self.label(good)
 
     def part(self, view: View, indices: tuple[Any, ...]) -> View:
         """A view of a part of an array."""
@@ -192,19 +146,14 @@ class Arrays(Instructions):
             self.put_item(view, (k,), one)
 
     def _check_shapes(self, view: View, value: View) -> None:
-        """Refuse, or end the process where indices are checked, if an array is filled from one of another shape."""
+        """Refuse an array that is filled from one of another shape, as far as the shapes are known."""
         if len(view.shape) != len(value.shape):
             raise UntranslatableError(
                 f"an array of {len(view.shape)} dimensions is filled from one of {len(value.shape)}"
             )
         for wanted, found in zip(view.shape, value.shape, strict=True):
-            if not isinstance(wanted, Number) and not isinstance(found, Number):
-                if wanted != found:
-                    raise UntranslatableError(f"an array of length {wanted} is filled from one of length {found}")
-            elif CHECKS:
-                same, given = self.compare("Eq", wanted, found), (wanted, found)
-                text = "an array of length %ld is filled from one of length %ld"
-                self._end_unless(same.text, text, [f"i64 {self.register(x, INT)}" for x in given])
+            if not isinstance(wanted, Number) and not isinstance(found, Number) and wanted != found:
+                raise UntranslatableError(f"an array of length {wanted} is filled from one of length {found}")
 
     def counting(self, count: Any) -> Iterator[Number]:
         """A loop around the instructions that are written meanwhile."""
@@ -273,8 +222,6 @@ class Variables(Arrays):
         texts = self.parts(value, variable.kind)
         for part, slot, text in zip(registers(variable.kind), variable.slots, texts, strict=True):
             self.do(f"store {part} {text}, ptr {slot}")
-            if part == "ptr":
-                self.derive(slot, slot, text)
 
     @staticmethod
     def check_kind(name: str, value: Any, known: Kind) -> None:
@@ -285,8 +232,7 @@ class Variables(Arrays):
     def get(self, variable: Variable) -> Any:
         """Its value."""
         parts = zip(registers(variable.kind), variable.slots, strict=True)
-        loads = ((self.let(f"load {part}, ptr {slot}"), slot) for part, slot in parts)
-        return assembled(variable.kind, (self.derive(*load) for load in loads))
+        return assembled(variable.kind, (self.let(f"load {part}, ptr {slot}") for part, slot in parts))
 
     def bind(self, name: str, value: Any) -> None:
         """Give a value to the variable of a name."""

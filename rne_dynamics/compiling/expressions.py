@@ -62,15 +62,12 @@ def _copy(code: Arrays, view: View) -> View:
 
 def _call(code: Arrays, address: Any, arrays: tuple[View, ...]) -> Number:
     pointer = code.let(f"inttoptr i64 {code.register(address, INT)} to ptr")
-    code.wrote(arrays[-1].data)
     status = code.let(f"call i32 {pointer}({', '.join(f'ptr {array.data}' for array in arrays)})")
     return Number(INT, code.let(f"sext i32 {status} to i64"))
 
 
 def _call_rows(code: Arrays, address: Any, rows: Any, arrays: tuple[View, ...]) -> int:
     pointer = code.let(f"inttoptr i64 {code.register(address, INT)} to ptr")
-    for array in arrays[-2:]:
-        code.wrote(array.data)
     given = [f"i64 {code.register(rows, INT)}", *(f"ptr {array.data}" for array in arrays)]
     code.do(f"call void {pointer}({', '.join(given)})")
     return 0
@@ -293,20 +290,14 @@ class Expressions(Variables):
 
     def result(self, function: Compiled, arguments: Sequence[Any]) -> Any:
         """Result of a compiled function."""
-        texts = [
-            text for value, kind in zip(arguments, function.kinds, strict=True) for text in self.parts(value, kind)
-        ]
-        given_parts = (part for kind in function.kinds for part in registers(kind))
-        given = [f"{part} {text}" for part, text in zip(given_parts, texts, strict=True)]
-        for k in function.written:
-            self.wrote(texts[k])
+        given = [
+            f"{part} {text}" for value, kind in zip(arguments, function.kinds, strict=True)
+            for part, text in zip(registers(kind), self.parts(value, kind), strict=True)
+        ]  # fmt: skip
         if function.allocates:
             self.allocates = True
             given.insert(0, "ptr %arena")
-        loads = self.returned_by(function, given)
-        for load, origins in zip(loads, function.origins, strict=True):
-            self.derive(load, *(texts[k] for k in origins))
-        return assembled(function.returned, iter(loads))
+        return assembled(function.returned, iter(self.returned_by(function, given)))
 
 
 def _replacement(function: Any) -> Any:

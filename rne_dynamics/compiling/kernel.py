@@ -15,13 +15,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from rne_dynamics.compiling import apart, store
-from rne_dynamics.compiling.arrays import CHECKS
 from rne_dynamics.compiling.fingerprint import Known, fingerprint
 from rne_dynamics.compiling.jit import new_array, python_function
 from rne_dynamics.compiling.kinds import Compiled, Kind, kind_of, made
 from rne_dynamics.compiling.linking import linked, load
 from rne_dynamics.compiling.processor import llvmlite_version, processor
-from rne_dynamics.errors import RneDynamicsError
 
 
 class Content(NamedTuple):
@@ -61,7 +59,7 @@ class Kernel:
         self.__name__, self.__qualname__ = function.__name__, function.__qualname__
         self.__module__, self.__doc__ = function.__module__, function.__doc__
         self.loaded: dict[tuple[tuple[Kind, ...], int | None], Loaded] = {}
-        self._entries: dict[tuple[Kind, ...], Callable[..., Any]] = {}
+        self._kinds: set[tuple[Kind, ...]] = set()
         self._definitions: list[Any] = []
         self._call: Callable[..., Any] = self._dispatch
 
@@ -73,16 +71,15 @@ class Kernel:
         return self.__qualname__
 
     def _dispatch(self, *arguments: Any) -> Any:
-        """A call with kinds of arguments that no function of `_call` takes: the first with them, or one to refuse."""
+        """A call with arguments that no function of `_call` takes: of new kinds, or of subclasses."""
         plain = tuple(map(_plain, arguments))
         kinds = tuple(map(kind_of, plain))
-        entry = self._entries.get(kinds)
-        if entry is None:
-            entry = self._entries[kinds] = self.entry(kinds, _no_other)
+        if kinds not in self._kinds:
             self._call = self.entry(kinds, self._call)  # the newest passes on what is not of its kinds
             # an entry is no method of Python: a class with it is called in 60 % of the time of `Kernel.__call__`
             self.__class__ = type("Kernel", (Kernel,), {"__call__": self._call})
-        return entry(*plain)
+            self._kinds.add(kinds)
+        return self._call(*plain)
 
     def entry(self, kinds: tuple[Kind, ...], otherwise: Callable[..., Any]) -> Any:
         """The function of Python for these kinds alone, which calls `otherwise` with all others."""
@@ -143,7 +140,7 @@ class Kernel:
 
     def name(self, kinds: tuple[Kind, ...], first: int | None = None) -> str:
         """Name of the file: the function, and a hash of all that its machine code depends on."""
-        parts = (self._made_of, kinds, first, self._releases_lock, self._rare, CHECKS, processor())
+        parts = (self._made_of, kinds, first, self._releases_lock, self._rare, processor())
         stem = f"{self.__module__.removeprefix('rne_dynamics.')}.{self.__qualname__.replace('<locals>.', '')}"
         return f"{stem}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"
 
@@ -157,13 +154,6 @@ def _object(kept: Any) -> Any:
     if isinstance(kept, tuple):
         return np.dtype(kept[1])
     return sys.intern(kept) if isinstance(kept, str) else kept
-
-
-def _no_other(*arguments: Any) -> Any:
-    raise RneDynamicsError(
-        f"a compiled function of {[type(x).__name__ for x in arguments]} writes to an array that is read-only; give it "
-        "a copy, as array.copy() makes it"
-    )
 
 
 def _plain(value: Any) -> Any:

@@ -170,16 +170,10 @@ def has_arrays(kind: Kind) -> bool:
 
 
 class Compiled(NamedTuple):
-    """A function that others call: its name, its kinds, LLVM's type of what it returns, and whether it allocates.
-
-    `written` are the registers of its arguments through which it writes to arrays; `origins` those that each register
-    of what it returns comes from.
-    """
+    """A function that others call: its name, its kinds, LLVM's type of what it returns, and whether it allocates."""
 
     name: str
     kinds: tuple[Kind, ...]
     returned: Kind
     result: str
     allocates: bool
-    written: frozenset[int] = frozenset()
-    origins: tuple[frozenset[int], ...] = ()

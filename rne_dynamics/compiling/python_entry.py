@@ -63,7 +63,6 @@ class PythonEntry(Arrays):
     def __init__(self, function: Compiled, *, releases_lock: bool) -> None:
         super().__init__()
         self.function, self._releases_lock = function, releases_lock
-        self._at = 0  # how many registers of the function's arguments are unpacked
         self.objects: dict[str, Any] = {}
 
     def text(self) -> str:
@@ -130,12 +129,9 @@ class PythonEntry(Arrays):
     def unpacked(self, item: str, kind: Kind) -> list[tuple[str, str]]:
         """The parts of an argument, if it is of a kind."""
         if isinstance(kind, Scalar):
-            self._at += 1
             return [(kind.register, self._number(item, kind))]
         if isinstance(kind, ArrayKind):
-            parts = self._array(item, kind, WRITABLE if self._at in self.function.written else READABLE)
-            self._at += len(parts)
-            return parts
+            return self._array(item, kind)
         if isinstance(kind, TupleKind):
             self._require_type(item, kind.cls)
             self.require(f"icmp eq i64 {self.field(item, LENGTH, 'i64')}, {len(kind.items)}")
@@ -157,7 +153,7 @@ class PythonEntry(Arrays):
         self._require_type(item, bool)
         return self.let(f"icmp eq ptr {item}, {self.object(True)}")
 
-    def _array(self, item: str, kind: ArrayKind, flags: int) -> list[tuple[str, str]]:
+    def _array(self, item: str, kind: ArrayKind, flags: int = READABLE) -> list[tuple[str, str]]:
         self._require_type(item, np.ndarray)
         wanted = flags & ~CONTIGUOUS if kind.strided else flags
         found = self.let(f"and i32 {self.field(item, FLAGS, 'i32')}, {wanted | CONTIGUOUS}")
@@ -246,7 +242,7 @@ class FillingEntry(PythonEntry):
         answer, place = self.slot("ptr"), self.slot("ptr")
         self.branch(has_out, "with_out", "without_out")
         self.label("with_out")
-        filled = self._like(inputs, lengths[-1])
+        filled = self._like(inputs, lengths[-1], WRITABLE)
         for parts, kind in zip(arrays, self._kinds, strict=False):
             (start, end), (other, other_end) = self._ends(filled, self._kinds[-1]), self._ends(parts, kind)
             after, before = self.let(f"icmp sge i64 {start}, {other_end}"), self.let(f"icmp sge i64 {other}, {end}")
@@ -302,9 +298,9 @@ class FillingEntry(PythonEntry):
         if self._checks:
             super().require(*comparisons)
 
-    def _like(self, k: int, lengths: list[str]) -> list[tuple[str, str]]:
+    def _like(self, k: int, lengths: list[str], flags: int = READABLE) -> list[tuple[str, str]]:
         """The parts of array argument `k` if it has these lengths."""
-        parts = self.unpacked(self.field("%arguments", 8 * k, "ptr"), self._kinds[k])
+        parts = self._array(self.field("%arguments", 8 * k, "ptr"), self._kinds[k], flags)
         for (_, length), (_, wanted) in zip(parts[1:], self._loaded(lengths), strict=True):
             self.require(f"icmp eq i64 {length}, {wanted}")
         return parts

@@ -91,17 +91,14 @@ class Translator(Expressions):
         """Translate once; False where the kind of a table's items was not known."""
         self.lines, self.slots, self.open, self.allocates = [], [], True, False
         self.scope.clear()
-        self.origins, self.written = {}, set()
         self._loops: list[tuple[str, str]] = []
         self._result: Variable | None = None
-        self.place, count, self.is_outdated, self._tables = self._name, 0, False, 0
+        self._place, count, self.is_outdated, self._tables = self._name, 0, False, 0
         try:
             given, names = [], [argument.arg for argument in self._tree.args.args]
             for kind in self._kinds:
                 parts = registers(kind)
-                own = {f"%a{k}": {k} for k in range(count, count + len(parts))}
-                self.origins |= own
-                given.append(assembled(kind, iter(own)))
+                given.append(assembled(kind, (f"%a{k}" for k in range(count, count + len(parts)))))
                 count += len(parts)
             if self._tree.args.vararg is not None:
                 given[len(names) :] = [tuple(given[len(names) :])]
@@ -117,7 +114,7 @@ class Translator(Expressions):
         except Exception as error:
             if isinstance(error, UntranslatableError) and error.__cause__ is not None:
                 raise
-            raise UntranslatableError(f"{self.place}: {error!r}") from error
+            raise UntranslatableError(f"{self._place}: {error!r}") from error
         return not self.is_outdated
 
     @property
@@ -127,10 +124,7 @@ class Translator(Expressions):
 
     def compiled(self, name: str) -> Compiled:
         """Its signature for callers."""
-        slots = () if self._result is None else self._result.slots
-        origins = tuple(frozenset(self.origins.get(slot, ())) for slot in slots)
-        written, result = frozenset(self.written), result_type(self.returned)
-        return Compiled(name, self._kinds, self.returned, result, self.allocates, written, origins)
+        return Compiled(name, self._kinds, self.returned, result_type(self.returned), self.allocates)
 
     def text(self, name: str, attributes: str) -> str:
         """The function as LLVM assembly."""
@@ -158,7 +152,7 @@ class Translator(Expressions):
         for statement in body:
             if not self.open:
                 return
-            self.place = f"{self._name}, line {statement.lineno}"
+            self._place = f"{self._name}, line {statement.lineno}"
             getattr(self, f"_do_{type(statement).__name__}")(statement)
 
     def _do_Expr(self, statement: ast.Expr) -> None:

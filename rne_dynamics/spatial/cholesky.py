@@ -93,8 +93,8 @@ def scaled_cholesky_solve(M: Array, b: Array, scale: Array, x: Array) -> int:
 
 
 @helper
-def _inverse_factor(M: Array, scale: Array, X: Array) -> bool:
-    """Fill the lower half of X such that M⁻¹ = X Xᵀ, all (n, n); False where M is not positive definite.
+def _inverse_factor(M: Array, scale: Array, X: Array) -> int:
+    """Fill the lower half of X such that M⁻¹ = X Xᵀ, all (n, n); −1, or the coordinate at which M is not definite.
 
     X is L⁻¹ of M = Lᵀ L, eliminated from the last coordinate to the first. Of an arm both have entries only where M
     has, between joints of one branch, and zeros cost nothing (Featherstone 2008, section 6.5). M's lower half is
@@ -105,7 +105,7 @@ def _inverse_factor(M: Array, scale: Array, X: Array) -> bool:
         X[i, i] = max(M[i, i], scale[i])
     for i in range(n - 1, -1, -1):
         if not M[i, i] > SINGULAR * X[i, i]:
-            return False
+            return i
         root = np.sqrt(M[i, i])
         for j in range(i):
             M[i, j] /= root
@@ -124,15 +124,16 @@ def _inverse_factor(M: Array, scale: Array, X: Array) -> bool:
             if entry != 0.0:
                 for j in range(k + 1):
                     X[i, j] -= entry * X[k, j]
-    return True
+    return -1
 
 
 @kernel
-def inverse(M: Array, scale: Array, A: Array) -> bool:
-    """A = M⁻¹ for a symmetric positive definite M, (n, n), whose lower half is overwritten; False where it is not."""
+def inverse(M: Array, scale: Array, A: Array) -> int:
+    """A = M⁻¹ of (n, n), M being overwritten; −1, or the coordinate at which M is not positive definite."""
     n, X = M.shape[0], np.zeros(M.shape)
-    if not _inverse_factor(M, scale, X):
-        return False
+    singular = _inverse_factor(M, scale, X)
+    if singular >= 0:
+        return singular
     for i in range(n):
         for j in range(i + 1):
             M[j, i] = X[i, j]  # by columns
@@ -146,7 +147,7 @@ def inverse(M: Array, scale: Array, A: Array) -> bool:
                     A[i, j] += entry * M[k, j]
         for j in range(i):
             A[j, i] = A[i, j]
-    return True
+    return -1
 
 
 #: Most sweeps: four or five are usual.

@@ -43,8 +43,8 @@ class BatchCode:
 
 
 def batch_code(recipe: Recipe) -> BatchCode | None:
-    """The function, if there is machine code, not of a last stage for columns, that equals Python in every lane."""
-    if recipe.columns is not None:
+    """The function, if there is machine code, not of a last stage, that equals Python in every lane."""
+    if recipe.multiplies:
         return None
     loaded, target = machine_code(recipe, BATCH), processor()
     if loaded is None or target is None:

@@ -115,16 +115,14 @@ def key(recipe: Recipe, form: Form, target: Processor) -> str:
     """Hash of everything that the machine code depends on."""
     digest = hashlib.sha256()
     kernel = f"{recipe.kernel.__module__}.{recipe.kernel.__qualname__}"
-    stages = [stage.kernel for stage in (recipe.iteration, recipe.columns) if stage is not None]
+    stages = [] if recipe.iteration is None else [recipe.iteration.kernel]
     traced = [recipe.kernel, *stages, *recipe.instead, *recipe.instead.values()]
-    named = (recipe.quantity, kernel, form.name, recipe.shape, target, llvmlite_version())
+    named = (recipe.quantity, kernel, form.name, recipe.shape, recipe.multiplies, target, llvmlite_version())
     for part in (_sources(), repr(named), *map(fingerprint, traced)):
         digest.update(part.encode())
     _add((*recipe.model, *recipe.loads, *recipe.sample), digest.update)
     if recipe.iteration is not None:
         _add(tuple(vars(recipe.iteration).values())[1:], digest.update)
-    if recipe.columns is not None:
-        _add((*recipe.columns.model, recipe.columns.matrices), digest.update)
     return f"straight_line-{digest.hexdigest()[:32]}"
 
 

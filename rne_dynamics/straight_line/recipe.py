@@ -28,19 +28,6 @@ class Iteration:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
-    """A last stage for several columns of matrices at once; it shares a matrix (n, n) more in the kernel's output."""
-
-    #: ``kernel(*model, shared, column, out)``: from a row of the shared matrix and a column of another one the same
-    #: column of the answer; (rows, n²), (rows, n) and (rows, n). It makes no comparisons with them.
-    kernel: Callable[..., Any]
-    #: Its first arguments.
-    model: tuple[Any, ...]
-    #: The number of matrices that it replaces, which are the first ones; the others are answers already.
-    matrices: int
-
-
-@dataclass(frozen=True, eq=False)
 class Recipe:
     """A quantity of one robot, to be traced."""
 
@@ -62,8 +49,8 @@ class Recipe:
     iteration: Iteration | None = None
     #: Helpers of the kernel that are replaced by others, see `PlainKernels`.
     instead: Mapping[Callable[..., Any], Callable[..., Any]] = field(default_factory=dict)
-    #: The last stage for matrices, if it has one.
-    columns: Columns | None = None
+    #: Of an output of matrices: whether the last one, negated, multiplies the others in the end.
+    multiplies: bool = False
 
     @property
     def widths(self) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.straight_line.graph import LARGEST
 from rne_dynamics.straight_line.machine_code import Form, Loaded, is_right, machine_code, warn_of_wrong_code
 from rne_dynamics.straight_line.recipe import NOT_FINITE, REFUSED, VALID, Recipe
-from rne_dynamics.straight_line.state_ir import columns_text, iterated_text, state_text
+from rne_dynamics.straight_line.state_ir import iterated_text, product_text, state_text
 from rne_dynamics.straight_line.trace import Program
 
 
@@ -74,7 +74,7 @@ def _rows(
 def _text(program: Program, recipe: Recipe, target: Processor) -> str:
     if recipe.iteration is not None:
         return iterated_text(program, recipe.iteration, target)
-    return (state_text if program.column is None else columns_text)(program, target)
+    return (product_text if program.matrices else state_text)(program, target)
 
 
 #: Twice the operations of other forms still take half of the time of the general kernels: derivatives of humanoids.

@@ -134,10 +134,8 @@ class Program:
     regular: bool
     #: The step of the recipe's iteration; its limit is the program's first argument.
     step: Program | None = None
-    #: The recipe's last stage for one column, and of how many matrices: its arguments are the program's last matrix and
-    #: a column.
-    column: Program | None = None
-    replaced: int = 0
+    #: Shape of the result, if its last matrix, negated, multiplies the others.
+    matrices: tuple[int, ...] = ()
 
     def needed(self) -> list[int]:
         """All nodes that the results and the guards depend on, in order."""
@@ -147,33 +145,21 @@ class Program:
     def answer(self) -> Array:
         """The answer to the sample, flat."""
         values = np.array([self.graph.values[x] for x in self.results])
-        if self.column is None:
-            return values
-        n = self.column.widths[1]
-        *matrices, shared = values.reshape(-1, n, n)
-        for matrix in matrices[: self.replaced]:
-            for c in range(n):
-                found = self.column.graph.evaluated([*shared.flat, *matrix[:, c]])
-                matrix[:, c] = [found[x] for x in self.column.results]
-        return np.concatenate([matrix.ravel() for matrix in matrices])
+        if self.matrices:
+            *others, last = values.reshape(self.matrices)
+            values = np.concatenate([-(last @ x) for x in others] + [last]).ravel()
+        return values
 
 
 def trace(recipe: Recipe, recorder: Callable[[], Graph] = Graph) -> Program:
     """Record the operations of a kernel for one state, by `recorder`; `TooLargeError` for too many."""
-    repeated, columns = recipe.iteration, recipe.columns
+    repeated = recipe.iteration
     if repeated is not None:
         x = repeated.sample
         first = replace(recipe, kernel=repeated.kernel, sample=(recipe.sample[0], x), shape=(len(x) + 1,))
         step = _recorded(recorder(), first)
         found = _recorded(recorder(), replace(recipe, sample=(repeated.limit, *recipe.sample)))
         return replace(found, regular=found.regular and step.regular, step=step)
-    if columns is not None:
-        count, n, _ = recipe.shape
-        found = _recorded(recorder(), replace(recipe, shape=(count + 1, n, n)))
-        *_, matrix, shared = np.array([found.graph.values[x] for x in found.results]).reshape(-1, n, n)
-        sample = shared.ravel(), matrix[:, 0]
-        one = replace(recipe, kernel=columns.kernel, model=columns.model, loads=(), sample=sample, shape=(n,))
-        return replace(found, column=_recorded(recorder(), one), replaced=columns.matrices)
     return _recorded(recorder(), recipe)
 
 
@@ -188,7 +174,8 @@ def _recorded(graph: Graph, recipe: Recipe) -> Program:
     given = [_symbolic(value) for value in (*recipe.model, *rows, *recipe.loads)]
     fault = symbolic_kernels(graph, recipe.instead)(recipe.kernel)(*given, out)
     results = tuple(node_of(graph, x) for x in out.reshape(-1))
-    return Program(graph, recipe.widths, results, fault is None or fault < 0)
+    matrices = recipe.shape if recipe.multiplies else ()
+    return Program(graph, recipe.widths, results, fault is None or fault < 0, matrices=matrices)
 
 
 def _symbolic(value: Any) -> Any:

@@ -43,7 +43,7 @@ from rne_dynamics.errors import ArgumentError, no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.straight_line.recipe import Columns, Recipe
+from rne_dynamics.straight_line.recipe import Recipe
 
 if TYPE_CHECKING:
     from rne_dynamics.straight_line.state_code import StateCode
@@ -202,9 +202,9 @@ class Quantity:
     extra: Callable[[RobotModel, str], tuple[Any, ...]] = lambda _robot, _link: ()
     #: Whether it is that of a link.
     of_link: bool = False
-    #: What machine code of one robot is made of instead of the batch form, and the last stage, see `Recipe`.
+    #: What machine code of one robot is made of instead of the batch form, and whether it has a last stage, see `Recipe`.
     traced: Compiled | None = None
-    columns: Callable[[RobotModel], Columns | None] = lambda _robot: None
+    multiplies: bool = False
 
     def __post_init__(self) -> None:
         self.one, self.batch = compiled_forms(self.name, self.kernel, apart=self.parts is not None)
@@ -233,7 +233,7 @@ class Quantity:
         kernel = self.traced or self.for_robot(robot).batch
         return Recipe(
             self.name, robot.name, kernel, (arm, self.extra(robot, link)), (), sample_of(robot, self.inputs),
-            self.shape(robot), columns=self.columns(robot),
+            self.shape(robot), multiplies=self.multiplies,
         )  # fmt: skip
 
     def code(

@@ -4,10 +4,7 @@ Where τ is held, 0 = ∂τ/∂q δq + ∂τ/∂q̇ δq̇ + M δq̈ with the der
 gives (J. Carpentier and N. Mansard, Analytical derivatives of rigid body dynamics algorithms, Robotics: Science and
 Systems 2018), so that ∂q̈/∂q = −M⁻¹ ∂τ/∂q, ∂q̈/∂q̇ = −M⁻¹ ∂τ/∂q̇ and ∂q̈/∂τ = M⁻¹.
 
-M is factored once, as LᵀL from the free ends to the base, so that a branched robot costs O(n·depth) for each column. L
-is zero wherever M is (R. Featherstone, Rigid Body Dynamics Algorithms, section 6.5). Robots with mimic joints couple
-coordinates across branches; `elimination_tree` finds what then has to be filled. The diagonal of the array L has the
-reciprocals 1/L_ii: each is used for every right side.
+M is inverted once, from the free ends to the base (`spatial.cholesky.inverse`): zeros between branches cost nothing.
 """
 
 from __future__ import annotations
@@ -16,9 +13,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import WALKER_ORIN
 from rne_dynamics.dynamics.declared.arguments import Arm, BaseMotion, Wrenches
@@ -30,114 +27,10 @@ from rne_dynamics.dynamics.derivatives.inverse_derivatives import (
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.dynamics.kinematics.joint_motion import put_efforts
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import FLOATING, KIND, PARENT, VELOCITY_INDEX
+from rne_dynamics.model.layout import VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.cholesky import SINGULAR
-from rne_dynamics.straight_line.recipe import Columns
-
-
-@helper
-def _couple(before: NDArray[np.int64], inner: int, outer: int) -> None:
-    """Change the tree `before` so that coordinate `inner` < `outer` lies on the way from `outer` to the base."""
-    while inner >= 0:
-        while before[outer] > inner:
-            outer = before[outer]
-        if before[outer] == inner:
-            return
-        # between `outer` and what came next: which must then lie on the way from `inner`
-        following = before[outer]
-        before[outer] = inner
-        outer, inner = inner, following
-
-
-@helper
-def elimination_tree(topology: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """The next coordinate towards the base for each of n, −1 where there is none.
-
-    Coordinates that M couples lie on one way to the base, and so do those that elimination couples (the elimination
-    tree of sparse Cholesky). It is the kinematic tree, unless mimic joints tie branches together.
-    """
-    before = np.empty(n, np.int64)
-    before[:] = -1
-    for i in range(topology.shape[0]):
-        iv = topology[i, VELOCITY_INDEX]
-        last = iv + (5 if topology[i, KIND] == FLOATING else 0)
-        for k in range(iv, last):
-            _couple(before, k, k + 1)
-        j = topology[i, PARENT]
-        while j >= 0:
-            jv = topology[j, VELOCITY_INDEX]
-            if jv < iv:
-                _couple(before, jv + (5 if topology[j, KIND] == FLOATING else 0), iv)
-            elif jv > iv:  # joint j mimics a later one
-                _couple(before, last, jv)
-            j = topology[j, PARENT]
-    return before
-
-
-@helper
-def factor(M: Array, before: NDArray[np.int64], size: Array) -> int:
-    """L of M = LᵀL in place of M's lower half; −1, or a coordinate whose pivot is none relative to `size` (n,)."""
-    n = M.shape[0]
-    for k in range(n - 1, -1, -1):
-        if not M[k, k] > SINGULAR * size[k]:
-            return k
-        s = 1.0 / np.sqrt(M[k, k])
-        M[k, k] = s
-        i = before[k]
-        while i >= 0:
-            M[k, i] *= s
-            i = before[i]
-        i = before[k]
-        while i >= 0:
-            j = i
-            while j >= 0:
-                M[i, j] -= M[k, i] * M[k, j]
-                j = before[j]
-            i = before[i]
-    return -1
-
-
-@helper
-def solve_rows(L: Array, before: NDArray[np.int64], X: Array) -> None:
-    """X ← (LᵀL)⁻¹ X, all columns of X (n, columns) at once, row by row."""
-    n, columns = X.shape
-    for i in range(n - 1, -1, -1):
-        s = L[i, i]
-        for c in range(columns):
-            X[i, c] *= s
-        j = before[i]
-        while j >= 0:
-            s = L[i, j]
-            for c in range(columns):
-                X[j, c] -= s * X[i, c]
-            j = before[j]
-    for i in range(n):
-        j = before[i]
-        while j >= 0:
-            s = L[i, j]
-            for c in range(columns):
-                X[i, c] -= s * X[j, c]
-            j = before[j]
-        s = L[i, i]
-        for c in range(columns):
-            X[i, c] *= s
-
-
-@helper
-def put_inverse(L: Array, before: NDArray[np.int64], X: Array) -> None:
-    """X = (LᵀL)⁻¹, of shape (n, n): L X = L⁻ᵀ row by row, whose part below the diagonal is zero, and X is symmetric."""
-    n = L.shape[0]
-    for i in range(n):
-        s = L[i, i]
-        for c in range(i + 1):
-            x = s if c == i else 0.0
-            j = before[i]
-            while j >= 0:
-                x -= L[i, j] * X[j, c]
-                j = before[j]
-            X[i, c] = s * x
-            X[c, i] = X[i, c]
+from rne_dynamics.spatial.cholesky import inverse
+from rne_dynamics.spatial.rows import add_scaled, product
 
 
 class ForwardDynamicsDerivatives(NamedTuple):
@@ -163,23 +56,21 @@ def _general(forward_dynamics: Compiled, *, of_bodies: bool) -> Compiled:
 
     @kernel
     def forward_derivatives(arm: Arm, q: Array, qd: Array, tau: Array, out: tuple[Array, Array, Array]) -> int:
-        topology, n = arm.topology, qd.shape[0]
-        qdd, L, size = np.empty(n), np.empty((n, n)), np.empty(n)
+        n = qd.shape[0]
+        qdd, M, torque = np.empty(n), np.empty((n, n)), np.empty((n, n))
         fault: int = forward_dynamics(arm, q, qd, tau, qdd)
         if fault >= 0:
-            return int(topology[fault, VELOCITY_INDEX]) if of_bodies else fault
+            return int(arm.topology[fault, VELOCITY_INDEX]) if of_bodies else fault
         inverse_derivatives_kernel(arm, q, qd, qdd, out)
-        to_q, to_qd, M = out
-        before = elimination_tree(topology, n)
-        for i in range(n):
-            size[i] = M[i, i]
-            for k in range(n):
-                L[i, k], to_q[i, k], to_qd[i, k] = M[i, k], -to_q[i, k], -to_qd[i, k]
-        singular = factor(L, before, size)
-        if singular < 0:
-            solve_rows(L, before, to_q)
-            solve_rows(L, before, to_qd)
-            put_inverse(L, before, M)
+        M[:, :] = out[2]
+        singular = inverse(M, np.zeros(n), out[2])
+        for k in range(2):
+            torque[:, :] = out[k]
+            out[k][:, :] = 0.0
+            for i in range(n):
+                for j in range(n):
+                    if out[2][i, j] != 0.0:
+                        add_scaled(out[k][i], -out[2][i, j], torque[j])
         return singular
 
     return forward_derivatives
@@ -233,42 +124,28 @@ def forward_dynamics_derivatives(
 
 @kernel
 def _rows(arms: Arm, extra: tuple[()], q: Array, qd: Array, tau: Array, out: Array) -> int:
-    """∂τ/∂q, ∂τ/∂q̇, M⁻¹ and M's factor, (B, 4, n, n), for straight-line code; `_column` makes the answer of them.
+    """∂τ/∂q, ∂τ/∂q̇ and M⁻¹, (B, 3, n, n), for straight-line code, whose last stage multiplies them.
 
-    M and the bias torque come from the derivatives of inverse dynamics at q̈ = 0, and q̈ from M's factor: for six joints
+    M and the bias torque come from the derivatives of inverse dynamics at q̈ = 0, and q̈ from M's inverse: for six joints
     87 % of the operations that another algorithm for q̈ takes.
     """
     topology, parameters, base, wrenches = arms
     n = out.shape[2]
-    before = elimination_tree(topology, n)
-    zero, bias, qdd, size = np.zeros(n), np.empty(n), np.empty(n), np.empty(n)
+    zero, bias, qdd, size, M = np.zeros(n), np.empty(n), np.empty(n), np.empty(n), np.empty((n, n))
     for b in range(out.shape[0]):
         arm = Arm(topology, parameters, base[0], wrenches[0])
-        f = derivatives_and_wrenches(arm, q[b], qd[b], zero, (out[b, 0], out[b, 1], out[b, 2]))
+        f = derivatives_and_wrenches(arm, q[b], qd[b], zero, (out[b, 0], out[b, 1], M))
         put_efforts(topology, parameters, f, zero, bias)
-        for i in range(n):
-            qdd[i] = tau[b, i] - bias[i]
-            for k in range(i + 1):
-                out[b, 3, i, k] = out[b, 2, i, k]
         inertia_scale_kernel(topology, parameters, q[b], size)
-        singular = factor(out[b, 3], before, size)
+        singular = inverse(M, size, out[b, 2])
         if singular >= 0:
             return singular
-        solve_rows(out[b, 3], before, qdd.reshape((n, 1)))
-        inverse_derivatives_kernel(arm, q[b], qd[b], qdd, (out[b, 0], out[b, 1], out[b, 2]))
-        put_inverse(out[b, 3], before, out[b, 2])
-    return -1
-
-
-@kernel
-def _column(topology: NDArray[np.int64], L: Array, x: Array, out: Array) -> None:
-    """−M⁻¹ x for rows of factors (B, n²) and vectors (B, n)."""
-    n = out.shape[1]
-    before = elimination_tree(topology, n)
-    for b in range(out.shape[0]):
         for i in range(n):
-            out[b, i] = -x[b, i]
-        solve_rows(L[b].reshape((n, n)), before, out[b].reshape((n, 1)))
+            bias[i] = tau[b, i] - bias[i]
+        for i in range(n):
+            qdd[i] = product(out[b, 2, i], bias)
+        inverse_derivatives_kernel(arm, q[b], qd[b], qdd, (out[b, 0], out[b, 1], M))
+    return -1
 
 
 def _declared(forward_dynamics: Quantity, mimic: Quantity | None) -> Quantity:
@@ -276,7 +153,7 @@ def _declared(forward_dynamics: Quantity, mimic: Quantity | None) -> Quantity:
     return Quantity(
         "forward_dynamics_derivatives", kernel, ("q", "qd", "tau"), (3, N, N),
         base_motion=True, fault="joint_names", mimic=mimic, parts=ForwardDynamicsDerivatives, traced=_rows,
-        columns=lambda robot: Columns(_column, (robot.topology,), matrices=2),
+        multiplies=True,
     )  # fmt: skip
 
 

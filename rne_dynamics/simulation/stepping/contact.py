@@ -160,7 +160,7 @@ def response(
         factor[j, j] += implicit * plant.joints[j, VISCOUS]
         for k in range(j + 1):
             factor[j, k] += M[j, k]
-    return apart(inverse, (factor, scale, A))
+    return apart(inverse, (factor, scale, A)) < 0
 
 
 @helper

@@ -254,7 +254,7 @@ def viscous_rate(arm: Arm, code: ArmCode, viscous: Array, q: Array) -> float:
     M, A, scale = np.empty((n, n)), np.empty((n, n)), np.empty(n)
     open_mass_matrix(arm, code, q, M)
     apart(inertia_scale_kernel, (arm.topology, arm.parameters, q, scale))
-    if not apart(inverse, (M, scale, A)):
+    if apart(inverse, (M, scale, A)) >= 0:
         return -1.0
     for j in range(n):
         rate += viscous[j] * A[j, j]
