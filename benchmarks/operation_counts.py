@@ -243,7 +243,7 @@ def reaction_operations(robot: RobotModel) -> Operations:
     """
     system = MaximalSystem.of(robot)
     bodies, axes, n = robot.bodies, len(system.gear), robot.n
-    entries = 27 * len(system.pattern.children)
+    entries = 27 * len(system.children)
     return Operations(
         multiplications=3 * entries + 36 * bodies + 2 * axes + n,
         additions=2 * entries + 30 * bodies + 12 * bodies + axes + n,

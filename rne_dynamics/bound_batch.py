@@ -12,6 +12,7 @@ from rne_dynamics.closed_chain.inverse_dynamics import CLOSED_QUANTITIES
 from rne_dynamics.closed_chain.specialised import recipe_of
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arguments import as_floats, state_arrays
+from rne_dynamics.dynamics.declared.quantity import check_out
 from rne_dynamics.dynamics.quantities import batched
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
@@ -75,7 +76,8 @@ class BatchFunction:
         """
         rows = self._rows(arguments)
         count = len(rows[0])
-        answer = np.empty((count, *self.shape)) if out is None else self._checked_out(out, count, rows)
+        answer = np.empty((count, *self.shape)) if out is None else out
+        check_out(answer, (count, *self.shape), rows)
         if self._code is None:
             self._check_finite(rows)
             self._crew.deal(lambda a, b: self._fill(*(r[a:b] for r in rows), answer[a:b]), count)
@@ -114,16 +116,6 @@ class BatchFunction:
                 raise ArgumentError(f"{name} has shape {array.shape}; robot {self.robot.name!r} wants {wanted}")
             rows.append(np.require(array, np.float64, ["C", "A"]))
         return tuple(rows)
-
-    def _checked_out(self, out: Array, count: int, rows: tuple[Array, ...]) -> Array:
-        shape = (count, *self.shape)
-        if type(out) is not np.ndarray or out.dtype != np.float64 or out.shape != shape or not out.flags.carray:
-            kind = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
-            raise ArgumentError(f"out is {kind}; it must be a writable C-contiguous float64 array of shape {shape}")
-        for name, row in zip(self._names, rows, strict=True):
-            if np.may_share_memory(out, row):
-                raise ArgumentError(f"out overlaps {name} in memory; give it memory of its own")
-        return out
 
 
 def bind_batch(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +21,7 @@ from rne_dynamics.compiling.plain import call
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arguments import Arm, BaseMotion, arm_of
-from rne_dynamics.dynamics.declared.specialised import efforts_parameters, inertia_of, sample_of, shared_code
+from rne_dynamics.dynamics.declared.specialised import efforts_parameters, sample_of, shared_code
 from rne_dynamics.dynamics.newton_euler.newton_euler import (
     gravity_torque,
     gravity_torque_kernel,
@@ -239,8 +238,7 @@ def shared_terms(
         arm = Arm(robot.topology, efforts_parameters(robot), None, None)
         return Recipe(name, robot.name, kernel, (arm, *model), (), sample, shape)
 
-    code = shared_code(robot, (name, *model), recipe, moves_masses=True)
-    return None if code is None else replace(code, constant=(inertia_of(robot, moves_masses=True),))
+    return shared_code(robot, (name, *model), recipe, moves_masses=True)
 
 
 def own_terms(robot: RobotModel) -> OwnTerms | None:

@@ -150,10 +150,6 @@ def joint_map(robot: RobotModel) -> Array:
     return H
 
 
-#: Largest number of floats in one array of Γ⁻¹ H; the mass matrices of larger batches are made piece by piece.
-_CHUNK = 1 << 21
-
-
 @dataclass(frozen=True, eq=False)
 class OperatorForm:
     """The blocks of equations 4.71 to 4.73 over B states."""
@@ -190,19 +186,12 @@ class OperatorForm:
     @property
     def mass_matrix(self) -> Array:
         """Hᵀ Γ⁻ᵀ 𝓜 Γ⁻¹ H + I_rotor; shape (B, n, n)."""
-        bodies, n, parents = self.robot.bodies, self.robot.n, self.robot.topology[:, PARENT]
-        H, inertia = joint_map(self.robot), generalized_inertia(self.robot)
-        unit = H.reshape(bodies, 6, n)
-        M = np.empty((len(self.transfer), n, n))
-        step = max(1, _CHUNK // max(1, unit.size))
-        for first in range(0, len(M), step):
-            transfer = self.transfer[first : first + step]
-            # how every coordinate moves every body, and the force that this asks of every joint
-            moves = outward(parents, transfer, np.broadcast_to(unit, (len(transfer), *unit.shape)))
-            forces = inward(parents, transfer, inertia @ moves)
-            M[first : first + step] = H.T @ forces.reshape(len(transfer), 6 * bodies, n)
-        M[:, np.arange(n), np.arange(n)] += rotor_inertia(self.robot)
-        return M
+        rows, bodies, n, parents = len(self.transfer), self.robot.bodies, self.robot.n, self.robot.topology[:, PARENT]
+        H = joint_map(self.robot)
+        # how every coordinate moves every body, and the force that this asks of every joint
+        moves = outward(parents, self.transfer, np.broadcast_to(H.reshape(bodies, 6, n), (rows, bodies, 6, n)))
+        forces = inward(parents, self.transfer, generalized_inertia(self.robot) @ moves)
+        return np.asarray(H.T @ forces.reshape(rows, 6 * bodies, n) + np.diag(rotor_inertia(self.robot)))
 
 
 def operator_form(robot: RobotModel, base: Array, q: Array, qd: Array, wrenches: Array) -> OperatorForm:

@@ -7,8 +7,6 @@ given. A base that does not turn needs none of that: its acceleration acts as gr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -92,37 +90,16 @@ def lagrange_terms(
     return LagrangeTerms(*(term.reshape((*lead, *term.shape[1:])) for term in terms))
 
 
-#: Rows are worked through in pieces whose matrices have about this many entries, so that long batches fit the memory.
-ENTRIES = 2**20
-
-
 def lagrange_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
     """Joint accelerations (B, n) over checked rows; `SingularInertiaError` names a joint that moves no inertia."""
-    qdd, scale = np.empty_like(tau), inertia_scale(robot, q)
-    for piece, W, V in _pieces(robot, base, q, qd, wrenches):
-        qdd[piece] = solved_accelerations(W, tau[piece] + V, scale[piece], robot.name, robot.joint_names)
-    return qdd
+    W, V = _equations(robot, base, q, qd, wrenches)
+    return solved_accelerations(W, tau + V, inertia_scale(robot, q), robot.name, robot.joint_names)
 
 
 def lagrange_inverse(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
     """Joint efforts P = W q̈ − V, (B, n) over checked rows."""
-    tau = np.empty_like(qdd)
-    for piece, W, V in _pieces(robot, base, q, qd, wrenches):
-        tau[piece] = (W @ qdd[piece, :, None])[:, :, 0] - V
-    return tau
-
-
-def _pieces(
-    robot: RobotModel, base: Array, q: Array, qd: Array, wrenches: Array
-) -> Iterator[tuple[slice, Array, Array]]:
-    """Slices of the rows, each with its W (rows, n, n) and V (rows, n)."""
-    rows = max(1, ENTRIES // max(1, robot.n**2))
-    for start in range(0, len(q), rows):
-        piece = slice(start, start + rows)
-        moving = base[piece] if len(base) > 1 else base
-        loads = wrenches[piece] if len(wrenches) > 1 else wrenches
-        W, V = _equations(robot, moving, q[piece], qd[piece], loads)
-        yield piece, W, V
+    W, V = _equations(robot, base, q, qd, wrenches)
+    return np.asarray((W @ qdd[:, :, None])[:, :, 0] - V)
 
 
 def _equations(robot: RobotModel, base: Array, q: Array, qd: Array, wrenches: Array) -> tuple[Array, Array]:

@@ -14,11 +14,9 @@ from rne_dynamics.flexible.equations import (
     flexible_forward_dynamics,
 )
 from rne_dynamics.flexible.linearised import (
-    Followed,
     JointEffort,
     Linearised,
     flexible_inverse_dynamics,
-    follow,
     linearised,
 )
 from rne_dynamics.flexible.static import QuasiStatic, quasi_static, static_deflection
@@ -28,7 +26,6 @@ __all__ = [
     "Accelerations",
     "BendingRangeWarning",
     "EquationsOfMotion",
-    "Followed",
     "JointEffort",
     "Linearised",
     "QuasiStatic",
@@ -39,7 +36,6 @@ __all__ = [
     "flexible_inverse_dynamics",
     "flexible_kinetic_energy",
     "flexible_potential_energy",
-    "follow",
     "linearised",
     "quasi_static",
     "static_deflection",

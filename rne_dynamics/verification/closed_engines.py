@@ -144,8 +144,7 @@ def _free_bodies(
     Returns efforts or accelerations of the actuated joints, (B, n), or F of every tree joint, (B, bodies, 6).
     """
     system = MaximalSystem.of(mechanism.robot)
-    pattern = system.pattern
-    motion, coordinates = pattern.motion.ravel(), pattern.coordinate[mechanism.actuated]
+    motion, coordinates = system.motion.ravel(), system.coordinate[mechanism.actuated]
     moved = run(mechanism, MOVE, q, qd)
     found = np.empty((len(q), mechanism.n))
     reactions = np.empty((len(q), mechanism.robot.bodies, 6))
@@ -164,10 +163,10 @@ def _free_bodies(
         right = np.concatenate([system.right_side(blocks.force, -blocks.drift, efforts), -drift])
         A = system.matrix(blocks.transfer).toarray()
         rows, columns = np.zeros((2, len(on_bodies), len(A)))
-        rows[:, pattern.force.ravel()] = on_bodies  # in the bodies' balances
+        rows[:, system.force.ravel()] = on_bodies  # in the bodies' balances
         columns[:, motion] = on_bodies  # on their accelerations
         x = _bordered(A, right, rows, columns, coordinates, None if quantity == "forward" else driven[b])
-        found[b], reactions[b] = x[coordinates], x[pattern.force]
+        found[b], reactions[b] = x[coordinates], x[system.force]
     return reactions if quantity == "reactions" else found
 
 

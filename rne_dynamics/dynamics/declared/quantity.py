@@ -7,7 +7,7 @@ that users call, and what `bind`, `c_function`, batches, warm-up and benchmarks 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,14 +30,11 @@ from rne_dynamics.dynamics.declared.arguments import (
 )
 from rne_dynamics.dynamics.declared.specialised import (
     efforts_parameters,
-    inertia_of,
     kept_code,
-    loaded_recipe,
     rounded,
     rows_by,
     sample_of,
     shared_code,
-    with_base_and_loads,
 )
 from rne_dynamics.errors import ArgumentError, no_inertia
 from rne_dynamics.model.inertia import Array
@@ -54,48 +51,27 @@ Bound = Callable[..., Any]
 
 def in_parts(fill: Bound, parts: Callable[..., Any]) -> Bound:
     """A function (q, qd, x, out=None) whose answer names the parts of its output."""
-    named = named_parts(parts)
 
     def bound(q: Array, qd: Array, x: Array, out: Array | None = None) -> Any:
-        if out is not None:
-            return named(fill(q, qd, x, out))
-        answer = fill(q, qd, x)
+        answer = fill(q, qd, x) if out is None else fill(q, qd, x, out)
         return parts(answer[0], answer[1], answer[2])
 
     return bound
 
 
-def named_parts(parts: Callable[..., Any]) -> Callable[[Array], Any]:
-    """A function that names the parts of an output, once for as long as the output is the same array.
-
-    To take an array apart and name the parts takes as long as to compute them for a small arm.
-    """
-    known: tuple[Array | None, Any] = (None, None)  # in one, which threads replace as a whole
-
-    def named(out: Array) -> Any:
-        nonlocal known
-        kept, answer = known
-        if kept is not out:
-            answer = parts(*out)
-            known = out, answer
-        return answer
-
-    return named
-
-
-def filled(answer: Array, out: Array, inputs: tuple[ArrayLike, ...]) -> Array:
-    """`out`, filled with the answer. Raises ArgumentError: an `out` that is no such array as `bind` wants."""
-    if type(out) is not np.ndarray:
-        raise ArgumentError(f"out is a {type(out).__name__}; it must be a NumPy array of shape {answer.shape}")
-    if out.dtype != np.float64 or out.shape != answer.shape:
-        raise ArgumentError(f"out is {out.dtype} of shape {out.shape}; it must be float64 of shape {answer.shape}")
-    if not out.flags.writeable:
-        raise ArgumentError("out is read-only; give an array that may be written to")
-    if not out.flags.carray:
-        raise ArgumentError("out is not C-contiguous; give an array as np.empty makes it")
+def check_out(out: object, shape: tuple[int, ...], inputs: Iterable[object]) -> None:
+    """`ArgumentError` for an `out` that cannot be filled with an answer of this shape."""
+    if type(out) is not np.ndarray or out.dtype != np.float64 or out.shape != shape or not out.flags.carray:
+        kind = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else f"a {type(out).__name__}"
+        raise ArgumentError(f"out is {kind}; it must be a writable C-contiguous float64 array of shape {shape}")
     for k, value in enumerate(inputs):
         if isinstance(value, np.ndarray) and np.may_share_memory(out, value):
             raise ArgumentError(f"out shares memory with argument {k}, which would change under way; give another")
+
+
+def filled(answer: Array, out: Array, inputs: tuple[ArrayLike, ...]) -> Array:
+    """`out`, checked and filled with the answer."""
+    check_out(out, answer.shape, inputs)
     out[...] = answer
     return out
 
@@ -165,6 +141,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 Function = Callable[..., Any]
 #: (robot, base, *inputs, wrenches), all checked and with a row for each state, to the outputs of all states.
 Engine = Callable[..., Array]
+#: Other engines get rows in pieces whose matrices have about this many entries, so that long batches fit the memory.
+ENTRIES = 2**20
 #: Links of a robot that have machine code of their own for one quantity.
 MOST_LINKS = 8
 
@@ -202,7 +180,7 @@ class Quantity:
     extra: Callable[[RobotModel, str], tuple[Any, ...]] = lambda _robot, _link: ()
     #: Whether it is that of a link.
     of_link: bool = False
-    #: What machine code of one robot is made of instead of the batch form, and whether it has a last stage, see `Recipe`.
+    #: What machine code of one robot is made of instead of the batch form; whether it has a last stage, see `Recipe`.
     traced: Compiled | None = None
     multiplies: bool = False
 
@@ -242,34 +220,24 @@ class Quantity:
         """Machine code for one state of this robot alone, for a base at rest or of this motion; None without one."""
         return kept_code(robot, (self.name, link), lambda: self.recipe(robot, link, base), base, quick=quick)
 
-    def call_code(self, robot: RobotModel, link: str = "", *, loaded: bool = False) -> StateCode | None:
+    def call_code(self, robot: RobotModel, link: str = "") -> StateCode | None:
         """The code of a robot's plain functions, its own or what models share; None without one.
 
-        With `loaded` it takes the base's motion (12,) and loads at the bodies (6 bodies,) after the inputs.
         `MOST_LINKS` links have code of their own: to ask for all of a robot's once would take longer by machine code.
         """
-        if (loaded and "base_motion" not in self.options) or not (robot.specialised or robot.shares_code):
+        if robot.shares_code:
+            # a link's frame is not in the model's arrays: arms whose tools differ by it alone share no code
+            name = self.name, *(x.tobytes() if isinstance(x, np.ndarray) else x for x in self.extra(robot, link))
+            return shared_code(robot, name, partial(self.recipe, robot, link), moves_masses=not self.every_mass)
+        if not robot.specialised:
             return None
-
-        def made() -> Recipe:
-            plain = self.recipe(robot, link)
-            return loaded_recipe(plain, robot.bodies) if loaded else plain
-
-        if not robot.shares_code:
-            if loaded:
-                return kept_code(robot, (self.name, "loaded"), made, quick=True)
-            if link and (self.name, link, b"") not in robot.own_code:
-                count = robot.own_code.get(self.name, 0)
-                if count >= MOST_LINKS:
-                    return None
-                robot.link(link)  # which refuses an unknown name
-                robot.own_code[self.name] = count + 1
-            return self.code(robot, link, quick=True)
-        moves = not self.every_mass
-        # a link's frame is not in the model's arrays: arms whose tools differ by it alone share no code
-        name = self.name, loaded, *(x.tobytes() if isinstance(x, np.ndarray) else x for x in self.extra(robot, link))
-        code = shared_code(robot, name, made, moves_masses=moves)
-        return None if code is None else replace(code, constant=(inertia_of(robot, moves_masses=moves),))
+        if link and (self.name, link, b"") not in robot.own_code:
+            count = robot.own_code.get(self.name, 0)
+            if count >= MOST_LINKS:
+                return None
+            robot.link(link)  # which refuses an unknown name
+            robot.own_code[self.name] = count + 1
+        return self.code(robot, link, quick=True)
 
     # functions of Python
 
@@ -334,23 +302,6 @@ class Quantity:
         self.fill(robot, base, *rows, out, link=link)
         return out
 
-    def answers(
-        self, robot: RobotModel, base: Array, *rows: Array, link: str = "", loaded: bool, engine: Engine | None = None
-    ) -> Array:
-        """The outputs of checked rows, by machine code where there is some, otherwise by an engine.
-
-        `loaded` says whether the base moves or there are loads.
-        """
-        *inputs, loads = rows
-        code = self.call_code(robot, link, loaded=loaded) if engine in (None, self.compute) else None
-        given = [*inputs, *with_base_and_loads(robot, len(rows[0]), base, loads)] if loaded else inputs
-
-        def general(chosen: Any) -> Array:
-            some = (x if len(x) == 1 else x[chosen] for x in (base, *rows))
-            return partial(self.compute, link=link)(robot, *some) if engine is None else engine(robot, *some)
-
-        return rows_by(code, tuple(given), self.shape(robot), general)
-
     def answer(
         self,
         robot: RobotModel,
@@ -367,7 +318,16 @@ class Quantity:
         check_open_arm(robot)
         lead, rows = state_arrays(robot, **dict(zip(self.inputs, vectors, strict=True)))
         base, loads = packed_base(robot, base_motion, lead), bodies_wrenches(robot, wrenches, lead)
-        loaded = bool(wrenches) or base_motion is not None
-        out = self.answers(robot, base, *rows, loads, link=link, loaded=loaded, engine=engine)
-        out = out.reshape((*lead, *self.shape(robot)))
+        is_plain = not wrenches and base_motion is None and engine in (None, self.compute)
+
+        def general(chosen: Any) -> Array:
+            some = [x if len(x) == 1 else x[chosen] for x in (base, *rows, loads)]
+            if engine is None:
+                return self.compute(robot, *some, link=link)
+            step = max(1, ENTRIES // max(1, robot.n**2))
+            pieces = (slice(k, k + step) for k in range(0, max(1, len(some[1])), step))
+            return np.concatenate([engine(robot, *(x if len(x) == 1 else x[p] for x in some)) for p in pieces])
+
+        code = self.call_code(robot, link) if is_plain else None
+        out = rows_by(code, tuple(rows), self.shape(robot), general).reshape((*lead, *self.shape(robot)))
         return out if self.parts is None else np.ascontiguousarray(np.moveaxis(out, len(lead), 0))

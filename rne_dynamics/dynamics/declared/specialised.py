@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable
 from dataclasses import replace
-from functools import cache, partial, wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -40,26 +40,6 @@ def sample_of(robot: RobotModel, inputs: tuple[str, ...]) -> tuple[Array, ...]:
     rng = Dice(1)
     q = random_configuration(robot, rng)
     return tuple(q if name == "q" else rng.normal(size=robot.n) for name in inputs)
-
-
-def loaded_recipe(plain: Recipe, bodies: int) -> Recipe:
-    """The recipe of a quantity, with the base's motion (12,) and loads at the bodies (6 bodies,) as further inputs."""
-    kernel, rng = plain.kernel, Dice(2)
-
-    def rows(arm: Any, extra: tuple[Any, ...], *arrays: Array) -> Any:
-        *inputs, base, loads, out = arrays
-        loaded = arm._replace(base=base, wrenches=loads.reshape((len(loads), bodies, 6)))
-        return kernel(loaded, extra, *inputs, out)
-
-    return replace(plain, kernel=rows, sample=(*plain.sample, rng.normal(size=12), rng.normal(size=6 * bodies)))
-
-
-def with_base_and_loads(robot: RobotModel, count: int, base: Array, loads: Array) -> list[Array]:
-    """Rows for the two further inputs of `loaded_recipe`, (B, 12) and (B, 6 bodies), one for each of `count` states."""
-    if not loads.size:
-        loads = np.zeros((1, robot.bodies, 6))
-    flat = loads.reshape(len(loads), 6 * robot.bodies)
-    return [np.ascontiguousarray(np.broadcast_to(x, (count, x.shape[1]))) for x in (base, flat)]
 
 
 def kept_code(
@@ -220,30 +200,23 @@ def inertia_recipe(plain: Recipe, *, moves_masses: bool) -> Recipe:
     return replace(plain, kernel=rows, model=(arm, *others), sample=sample)
 
 
+#: By what the code depends on besides the inertia.
+_shared: dict[Hashable, StateCode | None] = {}
+
+
 def shared_code(
     robot: RobotModel, name: Hashable, recipe: Callable[[], Recipe], *, moves_masses: bool
 ) -> StateCode | None:
-    """Machine code of `recipe` with `inertia_of` as its last input, found by the joints alone; None without one."""
-    others = np.delete(robot.parameters, np.s_[MASS:ROTOR], axis=1)
-    key = name, robot.topology.tobytes(), others.tobytes(), robot.gravity.tobytes()
-    return _made(_Key(key, lambda: inertia_recipe(recipe(), moves_masses=moves_masses)))
+    """Machine code of `recipe`, the inertia being a further input, which is given; None without one.
 
-
-class _Key:
-    """A recipe by the key that it is found by."""
-
-    def __init__(self, key: Hashable, recipe: Callable[[], Recipe]) -> None:
-        self._key, self.recipe = key, recipe
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self._key == other._key
-
-
-@cache
-def _made(key: _Key) -> StateCode | None:
+    It is found by the joints alone.
+    """
     from rne_dynamics.straight_line.state_code import state_code  # with LLVM
 
-    return state_code(key.recipe())
+    others = np.delete(robot.parameters, np.s_[MASS:ROTOR], axis=1)
+    key = name, robot.topology.tobytes(), others.tobytes(), robot.gravity.tobytes()
+    with _COMPILING:
+        if key not in _shared:
+            _shared[key] = state_code(inertia_recipe(recipe(), moves_masses=moves_masses))
+        code = _shared[key]
+    return None if code is None else replace(code, constant=(inertia_of(robot, moves_masses=moves_masses),))

@@ -35,7 +35,7 @@ def newton_euler_dae_forward(robot: RobotModel, base: Array, q: Array, qd: Array
         for b in range(q.shape[0]):
             blocks = system.blocks(row_of(base, b), q[b], qd[b], row_of(wrenches, b))
             right = system.right_side(blocks.force, -blocks.drift, tau[b])
-            qdd[b] = system.solution(system.solve(system.matrix(blocks.transfer), right, q[b])).qdd
+            qdd[b] = system.solve(system.matrix(blocks.transfer), right, q[b]).qdd
     return qdd
 
 
@@ -44,7 +44,7 @@ def newton_euler_dae_inverse(
 ) -> Array:
     """Joint efforts (B, n) over checked rows: what the reactions leave to the drives, τ = Sᵀ F + J q̈."""
     system, force = MaximalSystem.of(robot), newton_euler_dae_reactions(robot, base, q, qd, qdd, wrenches)
-    return np.asarray(system.onto_axes(np.moveaxis(force, 0, -1)).T + system.rotor * qdd)
+    return np.asarray(force.reshape(len(force), system.force.size) @ system.axes + system.rotor * qdd)
 
 
 def newton_euler_dae_reactions(

@@ -231,7 +231,7 @@ def _fitting_poses(system: MaximalSystem, states: BodyStates) -> BodyStates:
             break
         matrix = _matrix(system, states)
         right = system.right_side(np.zeros_like(error), error, np.zeros(robot.n))
-        step = system.solution(system.solve(matrix, right, states.near)).acceleration
+        step = system.solve(matrix, right, states.near).acceleration
         for part in (1.0, 0.5, 0.25, 0.125):
             moved = displaced(states, part * step)
             error_moved = _gaps(system, moved)
@@ -260,8 +260,7 @@ def _fitting_twists(system: MaximalSystem, states: BodyStates) -> BodyStates:
     momentum = np.einsum("bij,bj->bi", system.inertia, states.twist)
     _, qd = joint_coordinates(system.robot, states)
     right = system.right_side(momentum, np.zeros_like(momentum), system.rotor * qd)
-    x = system.solve(_matrix(system, states), right, states.near)
-    return replace(states, twist=system.solution(x).acceleration)
+    return replace(states, twist=system.solve(_matrix(system, states), right, states.near).acceleration)
 
 
 def displaced(states: BodyStates, step: Array) -> BodyStates:

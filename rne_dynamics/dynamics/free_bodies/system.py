@@ -40,6 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.dynamics.block_operators import joint_map
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
 from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_placement
 from rne_dynamics.errors import no_inertia
@@ -156,80 +157,14 @@ TRANSFER_COLUMNS: Integers = np.concatenate([_COLUMN, 3 + _COLUMN, 3 + _COLUMN])
 TRANSFER_NUMBERS: Integers = np.concatenate([np.arange(18), np.arange(9)])
 
 
-@dataclass(frozen=True, eq=False)
-class MaximalPattern:
-    """Numbering and sparsity of the equations of one topology."""
-
-    #: Number of each component of F (and of the balance that it enters with −1), and of a (and of its joint equation);
-    #: shape (bodies, 6).
-    force: Integers
-    motion: Integers
-    #: Number of each q̈ (and of its drive equation); shape (n,).
-    coordinate: Integers
-    #: One entry a joint axis: its body, the component (0–5) it moves, its place in q̈.
-    axis_body: Integers
-    axis_component: Integers
-    axis_coordinate: Integers
-    #: Bodies whose parent is not the base.
-    children: Integers
-    #: Rows and columns of the whole matrix's entries: those of inertias (bodies, 24), −1 (12·bodies,), axes twice
-    #: (axes,) and rotors (n,); then those of the transfer to children (children, 27), and the same transposed.
-    system: tuple[Integers, Integers]
-    #: Those of K alone, bodies from the base outward: 1 (6·bodies,) and transfer (children, 27).
-    constraint: tuple[Integers, Integers]
-
-    @property
-    def size(self) -> int:
-        """Number of unknowns, all together."""
-        return 2 * self.force.size + len(self.coordinate)
-
-
-def maximal_pattern(topology: Integers) -> MaximalPattern:
-    """The pattern of a topology (bodies, 4); made once for each and kept."""
-    return _pattern(np.ascontiguousarray(topology, dtype=np.int64).tobytes())
-
-
-@lru_cache(maxsize=64)
-def _pattern(key: bytes) -> MaximalPattern:
-    topology = np.frombuffer(key, dtype=np.int64).reshape(-1, 4)
-    bodies = len(topology)
-    force, motion, coordinate = _numbering(topology)
-    axes = np.array(
-        [
-            (i, k, iv + (k if kind == FLOATING else 0))
-            for i, (_, kind, _, iv) in enumerate(topology.tolist())
-            for k in (range(6) if kind == FLOATING else (2,) if kind == PRISMATIC else (5,))
-        ],
-        dtype=np.int64,
-    ).reshape(-1, 3)
-    body, component, place = axes.T
-    children = np.flatnonzero(topology[:, PARENT] >= 0)
-    parents = topology[children, PARENT]
-    both, outward = np.concatenate([force.ravel(), motion.ravel()]), np.arange(6 * bodies).reshape(bodies, 6)
-    system = _entries(
-        (force[:, INERTIA_ROWS], motion[:, INERTIA_COLUMNS]), (both, both),
-        (motion[body, component], coordinate[place]), (coordinate[place], force[body, component]),
-        (coordinate, coordinate), (motion[children][:, TRANSFER_ROWS], motion[parents][:, TRANSFER_COLUMNS]),
-        (force[parents][:, TRANSFER_COLUMNS], force[children][:, TRANSFER_ROWS]),
-    )
-    constraint = _entries(
-        (outward, outward), (outward[children][:, TRANSFER_ROWS], outward[parents][:, TRANSFER_COLUMNS])
-    )
-    return MaximalPattern(force, motion, coordinate, body, component, place, children, system, constraint)
-
-
-def _numbering(topology: Integers) -> tuple[Integers, Integers, Integers]:
+def _numbering(topology: Integers, n: int) -> tuple[Integers, Integers, Integers]:
     """Numbers of F, a and q̈: from the tips to the base, a coordinate after the last of the bodies it moves."""
     bodies = len(topology)
-    n = max((iv + (6 if kind == FLOATING else 1) for _, kind, _, iv in topology.tolist()), default=0)
     last = {iv: i for i, iv in reversed(list(enumerate(topology[:, VELOCITY_INDEX].tolist())))}
-    force = np.empty((bodies, 6), dtype=np.int64)
-    motion = np.empty((bodies, 6), dtype=np.int64)
-    coordinate = np.empty(n, dtype=np.int64)
+    force, motion, coordinate = (np.empty(size, dtype=np.int64) for size in ((bodies, 6), (bodies, 6), n))
     number = 0
     for i in range(bodies - 1, -1, -1):
-        force[i] = number + np.arange(6)
-        motion[i] = number + 6 + np.arange(6)
+        force[i], motion[i] = number + np.arange(6), number + 6 + np.arange(6)
         number += 12
         iv = int(topology[i, VELOCITY_INDEX])
         if last[iv] == i:
@@ -266,28 +201,55 @@ class Solution(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MaximalSystem:
-    """A robot's equations in maximal coordinates: the pattern, and the entries that never change."""
+    """A robot's equations in maximal coordinates: numbering, sparsity, and the entries that never change."""
 
     #: The model.
     robot: RobotModel
-    #: Sparsity of its topology.
-    pattern: MaximalPattern
     #: 𝓜: every body's 6×6 inertia about its frame's origin; shape (bodies, 6, 6).
     inertia: Array
-    #: Multiplier of every joint axis; shape (axes,).
+    #: S, shape (6·bodies, n), and its entries that are not zero.
+    axes: Array
     gear: Array
     #: J: rotor inertia of every coordinate; shape (n,).
     rotor: Array
+    #: Number of each component of F (and of the balance that it enters with −1), and of a (and of its joint equation);
+    #: shape (bodies, 6).
+    force: Integers
+    motion: Integers
+    #: Number of each q̈ (and of its drive equation); shape (n,).
+    coordinate: Integers
+    #: Bodies whose parent is not the base.
+    children: Integers
+    #: Rows and columns of the whole matrix's entries: those of inertias (bodies, 24), −1 (12·bodies,), axes twice
+    #: (axes,) and rotors (n,); then those of the transfer to children (children, 27), and the same transposed.
+    entries: tuple[Integers, Integers]
+    #: Those of K alone, bodies from the base outward: 1 (6·bodies,) and transfer (children, 27).
+    constraint_entries: tuple[Integers, Integers]
 
     @staticmethod
     @lru_cache(maxsize=16)
     def of(robot: RobotModel) -> MaximalSystem:
         """The system of a robot; those of the last few models are kept, which never change."""
-        pattern = maximal_pattern(robot.topology)
-        inertia = generalized_inertia(robot)
-        gear = robot.parameters[pattern.axis_body, MULTIPLIER]
-        gear[robot.topology[pattern.axis_body, KIND] == FLOATING] = 1.0
-        return MaximalSystem(robot, pattern, inertia, gear, rotor_inertia(robot))
+        topology = robot.topology
+        force, motion, coordinate = _numbering(topology, robot.n)
+        axes = joint_map(robot)
+        component, place = np.nonzero(axes)
+        moved, pushed, drive = motion.ravel()[component], force.ravel()[component], coordinate[place]
+        children = np.flatnonzero(topology[:, PARENT] >= 0)
+        parents = topology[children, PARENT]
+        both, outward = np.concatenate([force.ravel(), motion.ravel()]), np.arange(force.size).reshape(force.shape)
+        entries = _entries(
+            (force[:, INERTIA_ROWS], motion[:, INERTIA_COLUMNS]), (both, both), (moved, drive), (drive, pushed),
+            (coordinate, coordinate), (motion[children][:, TRANSFER_ROWS], motion[parents][:, TRANSFER_COLUMNS]),
+            (force[parents][:, TRANSFER_COLUMNS], force[children][:, TRANSFER_ROWS]),
+        )
+        constraint_entries = _entries(
+            (outward, outward), (outward[children][:, TRANSFER_ROWS], outward[parents][:, TRANSFER_COLUMNS])
+        )
+        return MaximalSystem(
+            robot, generalized_inertia(robot), axes, axes[component, place], rotor_inertia(robot), force, motion,
+            coordinate, children, entries, constraint_entries,
+        )
 
     def blocks(self, base: Array, q: Array, qd: Array, wrenches: Array) -> Blocks:
         """The blocks of one state of the joints: base (12,), q (nq,), qd (n,), wrenches (bodies or 0, 6)."""
@@ -304,57 +266,35 @@ class MaximalSystem:
 
     def matrix(self, transfer: Array) -> Any:
         """The whole matrix, scipy CSC."""
-        numbers = transfer[self.pattern.children][:, TRANSFER_NUMBERS].ravel()
+        numbers = transfer[self.children][:, TRANSFER_NUMBERS].ravel()
         inertias, signs = self.inertia[:, INERTIA_ROWS, INERTIA_COLUMNS].ravel(), -np.ones(12 * self.robot.bodies)
         data = np.concatenate([inertias, signs, self.gear, self.gear, self.rotor, numbers, numbers])
-        return _csc(data, self.pattern.system, self.pattern.size)
+        return _csc(data, self.entries, 2 * self.force.size + len(self.coordinate))
 
     def constraint_matrix(self, transfer: Array) -> Any:
         """K, scipy CSC; unit lower triangular, since parents come first."""
-        numbers = transfer[self.pattern.children][:, TRANSFER_NUMBERS].ravel()
-        size = 6 * self.robot.bodies
-        return _csc(np.concatenate([np.ones(size), -numbers]), self.pattern.constraint, size)
+        numbers = transfer[self.children][:, TRANSFER_NUMBERS].ravel()
+        return _csc(np.concatenate([np.ones(self.force.size), -numbers]), self.constraint_entries, self.force.size)
 
     def right_side(self, balance: Array, joints: Array, drives: Array) -> Array:
-        """The right sides in the matrix's order: (bodies, 6), (bodies, 6) and (n,), with any trailing dimension."""
-        side = np.empty((self.pattern.size, *drives.shape[1:]))
-        side[self.pattern.force] = balance
-        side[self.pattern.motion] = joints
-        side[self.pattern.coordinate] = drives
+        """The right sides in the matrix's order, of (bodies, 6), (bodies, 6) and (n,)."""
+        side = np.empty(2 * self.force.size + len(self.coordinate))
+        side[self.force], side[self.motion], side[self.coordinate] = balance, joints, drives
         return side
-
-    def solution(self, x: Array) -> Solution:
-        """F, a and q̈ out of the unknowns."""
-        return Solution(x[self.pattern.force], x[self.pattern.motion], x[self.pattern.coordinate])
 
     def along_axes(self, qdd: Array) -> Array:
         """S q̈; shape (bodies, 6), with any trailing dimension that q̈ (n, …) has."""
-        out = np.zeros((self.robot.bodies, 6, *qdd.shape[1:]))
-        gear = self.gear.reshape(-1, *(1,) * (qdd.ndim - 1))
-        out[self.pattern.axis_body, self.pattern.axis_component] = gear * qdd[self.pattern.axis_coordinate]
-        return out
+        return np.asarray((self.axes @ qdd).reshape((self.robot.bodies, 6, *qdd.shape[1:])))
 
-    def onto_axes(self, force: Array) -> Array:
-        """Sᵀ F; shape (n,) and any trailing dimension that F (bodies, 6, …) has."""
-        out = np.zeros((self.robot.n, *force.shape[2:]))
-        gear = self.gear.reshape(-1, *(1,) * (force.ndim - 2))
-        parts = gear * force[self.pattern.axis_body, self.pattern.axis_component]
-        np.add.at(out, self.pattern.axis_coordinate, parts)
-        return out
-
-    def factorised(self, matrix: Any) -> Any:
-        """LU factors (SuperLU) of the whole matrix, pivots down the diagonal; `SingularInertiaError`."""
-        try:
-            return factorised(matrix)
-        except RuntimeError:  # SuperLU met a pivot that is exactly zero
-            raise self.singular(matrix) from None
-
-    def solve(self, matrix: Any, right: Array, q: Array) -> Array:
+    def solve(self, matrix: Any, right: Array, q: Array) -> Solution:
         """Solve matrix · x = right (size,) with one step of iterative refinement, at joint positions `q` (nq,).
 
         `SingularInertiaError` names a joint that moves no inertia.
         """
-        factors = self.factorised(matrix)
+        try:
+            factors = factorised(matrix)
+        except RuntimeError:  # SuperLU met a pivot that is exactly zero
+            raise self.singular(matrix) from None
         # Besides, every drive is pushed. In coordinates scaled to a mass matrix of ones or less, the answer is about as
         # long as 1 over the least eigenvalue, unless the push has nothing along that eigenvector: joints that do the
         # same are pushed unequally.
@@ -364,19 +304,20 @@ class MaximalSystem:
         unequal = 1.0 + 0.5 * np.sin(np.arange(1.0, 1.0 + len(scale)))
         sides = np.zeros((len(right), 2), order="F")
         sides[:, 0] = right
-        sides[self.pattern.coordinate, 1] = np.sqrt(scale) * unequal
+        sides[self.coordinate, 1] = np.sqrt(scale) * unequal
         x = factors.solve(sides)
         correction = factors.solve(np.asfortranarray(sides - matrix @ x))
-        pushed = np.sqrt(scale) * x[self.pattern.coordinate, 1]
+        pushed = np.sqrt(scale) * x[self.coordinate, 1]
         certain = (np.abs(correction).max(axis=0) <= _UNCERTAIN * np.abs(x).max(axis=0)).all()
         if not (certain and SINGULAR * np.abs(pushed).max(initial=0.0) < 1.0):
             raise self.singular(matrix)
-        return np.asarray(x[:, 0] + correction[:, 0])
+        found = x[:, 0] + correction[:, 0]
+        return Solution(found[self.force], found[self.motion], found[self.coordinate])
 
     def singular(self, matrix: Any) -> Exception:
         """The error that names the joint moving most in the motion that meets no resistance."""
         _, _, right = np.linalg.svd(matrix.toarray())
-        joint = int(np.argmax(np.abs(right[-1][self.pattern.coordinate])))
+        joint = int(np.argmax(np.abs(right[-1][self.coordinate])))
         return no_inertia(self.robot.joint_names[joint], self.robot.name)
 
 

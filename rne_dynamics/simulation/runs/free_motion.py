@@ -185,7 +185,7 @@ class _Motion:
             gap, slip = motion_errors(system, motion, state.near)
             joints += 2.0 * self.rate * slip + self.rate**2 * gap
         right = system.right_side(blocks.force, joints, self.effort(t, state))
-        return system.solution(system.solve(system.matrix(blocks.transfer), right, state.near))
+        return system.solve(system.matrix(blocks.transfer), right, state.near)
 
     def rates(self, t: float, state: BodyStates) -> tuple[Array, Array, Array]:
         """Rates of positions, quaternions and the twists' components."""

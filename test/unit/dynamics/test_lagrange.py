@@ -14,9 +14,8 @@ from support.robots import CASES, robot
 from support.trees import TREES
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics import lagrange_terms as lagrange_engines
-from rne_dynamics.dynamics.declared.arguments import BaseMotion, bodies_wrenches, packed_base
-from rne_dynamics.dynamics.lagrange_terms import lagrange_forward, lagrange_inverse
+from rne_dynamics.dynamics.declared import quantity
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.model import layout
 
 STATES = 4
@@ -78,16 +77,13 @@ def test_partial_derivatives_of_the_kinetic_energy(model):
 
 
 def test_long_batches_go_through_in_pieces(monkeypatch):
-    monkeypatch.setattr(lagrange_engines, "ENTRIES", 3 * 5**2)
+    monkeypatch.setattr(quantity, "ENTRIES", 3 * 5**2)
     model = chain(5)
     rng = np.random.default_rng(0)
     q, qd, qdd = rng.normal(size=(3, 8, 5))
-    motion = BaseMotion(*rng.normal(size=(4, 8, 3)))
-    wrenches = {"link3": rng.normal(size=(8, 6))}
-    base, loads = packed_base(model, motion, (8,)), bodies_wrenches(model, wrenches, (8,))
-    tau = rne.inverse_dynamics(model, q, qd, qdd, wrenches=wrenches, base_motion=motion)
-    assert relative_error(lagrange_inverse(model, base, q, qd, qdd, loads), tau) < 1e-12
-    assert relative_error(lagrange_forward(model, base, q, qd, tau, loads), qdd) < 1e-11
+    options = {"base_motion": BaseMotion(*rng.normal(size=(4, 8, 3))), "wrenches": {"link3": rng.normal(size=(8, 6))}}
+    tau = rne.inverse_dynamics(model, q, qd, qdd, **options)
+    assert relative_error(rne.forward_dynamics(model, q, qd, tau, method="lagrange", **options), qdd) < 1e-11
 
 
 def test_terms_on_a_moving_base_are_those_of_a_floating_base_that_moves_so():

@@ -12,7 +12,7 @@ from rne_dynamics.dynamics.free_bodies.reduced_equations import (
     newton_euler_dae_inverse,
     newton_euler_dae_reactions,
 )
-from rne_dynamics.dynamics.free_bodies.system import MaximalSystem, maximal_pattern
+from rne_dynamics.dynamics.free_bodies.system import MaximalSystem
 from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, body_poses_batch
 from rne_dynamics.model import layout
 from rne_dynamics.model.inertia import Inertia
@@ -150,9 +150,8 @@ def test_a_robot_without_joints_and_a_batch_without_rows():
     assert rne.forward_dynamics(model, *np.empty((3, 0, 2)), method="newton_euler_dae").shape == (0, 2)
 
 
-def test_a_pattern_is_made_once_for_a_topology_and_its_fill_grows_with_the_bodies():
-    assert maximal_pattern(chain(5).topology) is maximal_pattern(chain(5, rotor=1.0).topology)
-    entries = [len(maximal_pattern(chain(n).topology).system[0]) for n in (10, 20, 30)]
+def test_the_fill_grows_with_the_bodies():
+    entries = [len(MaximalSystem.of(chain(n)).entries[0]) for n in (10, 20, 30)]
     assert entries[2] - entries[1] == entries[1] - entries[0]
 
 
@@ -162,8 +161,8 @@ def test_the_system_is_symmetric_in_the_equations_own_order():
     case = Case(model)
     system = MaximalSystem.of(model)
     blocks = system.blocks(case.base[0], case.q[0], case.qd[0], case.loads[0])
-    matrix, pattern = system.matrix(blocks.transfer).toarray(), system.pattern
-    F, a, q = pattern.force.ravel(), pattern.motion.ravel(), pattern.coordinate
+    matrix = system.matrix(blocks.transfer).toarray()
+    F, a, q = system.force.ravel(), system.motion.ravel(), system.coordinate
     ordered = matrix[np.ix_([*F, *a, *q], [*a, *F, *q])]
     assert np.array_equal(ordered, ordered.T)
     assert np.array_equal(-matrix[np.ix_(a, a)], system.constraint_matrix(blocks.transfer).toarray())

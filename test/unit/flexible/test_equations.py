@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.flexible_arms import LENGTH, cantilever, random_state, two_link_arm
+from support.followed import follow
 
 import rne_dynamics as rne
 from rne_dynamics.errors import ModelError, RneDynamicsError, SingularInertiaError
@@ -20,7 +21,7 @@ from rne_dynamics.flexible.energy import (
 )
 from rne_dynamics.flexible.equations import equations_of_motion, flexible_forward_dynamics
 from rne_dynamics.flexible.inertia import flexible_forces_kernel
-from rne_dynamics.flexible.linearised import flexible_inverse_dynamics, follow, linearised
+from rne_dynamics.flexible.linearised import flexible_inverse_dynamics, linearised
 from rne_dynamics.flexible.packed import pack
 from rne_dynamics.flexible.static import elastic_matrix, quasi_static, slopes, static_deflection
 from rne_dynamics.model.assembly import assemble
@@ -205,11 +206,6 @@ def test_following_a_slow_motion_takes_the_quasi_static_efforts() -> None:
 ZERO, NONE = np.zeros(2), np.zeros(4)
 
 
-def STILL(t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A motion in which nothing moves."""
-    return ZERO, ZERO, ZERO
-
-
 @pytest.mark.parametrize(("call", "said"), [
     (lambda arm: equations_of_motion(arm, ZERO, np.zeros(3), ZERO, NONE),
      r"delta has shape \(3,\).*wants \(\.\.\., 4\)"),
@@ -219,11 +215,6 @@ def STILL(t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
      r"no link named 'tp'.*'tip'"),
     (lambda arm: quasi_static(arm, ZERO, ZERO, ZERO, wrenches={"tip": 1e-3}), r"wrenches\['tip'\] has shape \(\)"),
     (lambda arm: linearised(arm, ZERO, delta=np.zeros((2, 4))), r"2 rows; .* one posture"),
-    (lambda arm: follow(arm, STILL, [0.0, 0.0]), "increase"),
-    (lambda arm: follow(arm, STILL, "now"), "times is not an array"),
-    (lambda arm: follow(arm, STILL, [0.0, 0.1], delta=np.zeros(5)), r"delta has shape \(5,\)"),
-    (lambda arm: follow(arm, STILL, [0.0, 0.1], deltad=np.full(4, np.nan)), r"deltad\[0\] \(link1/y1\) is nan"),
-    (lambda arm: follow(arm, STILL, [0.0, 0.1], delta=np.zeros((2, 4))), r"2 rows; .* one state"),
     (lambda arm: rne.inverse_dynamics(arm, ZERO, ZERO, ZERO), r"flexible links.*arm\.robot"),
 ])  # fmt: skip
 def test_what_is_refused(call: Callable[[FlexibleArm], object], said: str) -> None:

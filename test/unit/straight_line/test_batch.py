@@ -222,11 +222,11 @@ def test_arguments_of_a_wrong_kind_are_named():
         ((q, qd[:8], qdd), None, r"qd has shape \(8, 6\); robot 'puma560' wants \(9, 6\)"),
         ((q, qd, qdd[:, :5]), None, r"qdd has shape \(9, 5\)"),
         ((q, qd, "x"), None, "qdd is not an array of real numbers"),
-        ((q, qd, qdd), np.empty((9, 5)), r"out is float64 \(9, 5\); it must be .* of shape \(9, 6\)"),
+        ((q, qd, qdd), np.empty((9, 5)), r"out is float64 of shape \(9, 5\); it must be .* of shape \(9, 6\)"),
         ((q, qd, qdd), np.empty((9, 6), np.float32), r"out is float32"),
         ((q, qd, qdd), np.empty((6, 9)).T, "C-contiguous"),
-        ((q, qd, qdd), [1.0], "out is list"),
-        ((q, qd, qdd), qdd, "out overlaps qdd"),
+        ((q, qd, qdd), [1.0], "out is a list"),
+        ((q, qd, qdd), qdd, "out shares memory with argument 2"),
     ):
         with pytest.raises(ArgumentError, match=words):
             f(*arguments, out=out)
