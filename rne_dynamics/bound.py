@@ -86,10 +86,15 @@ def _of_mechanism(robot: Any, link: str) -> dict[str, Offer]:
 
 
 def _of_flexible_arm(robot: Any, link: str) -> dict[str, Offer]:
-    from rne_dynamics.flexible.specialised import WITH_CODE, arm_code, joined_answer  # beams take long to import
+    # beams take long to import
+    from rne_dynamics.flexible.equations import joined_equations, joined_forward
+    from rne_dynamics.flexible.linearised import joined_inverse
+    from rne_dynamics.flexible.specialised import WITH_CODE, arm_code
 
+    functions: tuple[Function, ...] = joined_equations, joined_inverse, joined_forward
+    plain = dict(zip(WITH_CODE, functions, strict=True))
     return {
-        k: _only_coded(inputs, ("base_motion",), partial(joined_answer, robot, k), partial(arm_code, robot, k))
+        k: _only_coded(inputs, ("base_motion",), partial(plain[k], robot), partial(arm_code, robot, k))
         for k, (_, inputs) in WITH_CODE.items()
     }
 

@@ -15,7 +15,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from rne_dynamics.closed_chain.closing import DEPENDENT, MISFIT, OVER_ACTUATED, SINGULAR, SINGULAR_BELOW
+from rne_dynamics.closed_chain.closing import DEPENDENT, OVER_ACTUATED, SINGULAR, SINGULAR_BELOW
 from rne_dynamics.closed_chain.constraints import constraints_kernel
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.dynamics.derivatives.regressor import regressor
@@ -228,46 +228,31 @@ def loop_gaps(mechanism: Mechanism, residual: Array) -> list[tuple[str, float, f
     return gaps
 
 
-#: What to do about a loop whose frames are half a turn apart, and how near to that they are then, rad.
-HALF_TURN, _HALF = "turn one of the loop's frames by half a turn (rpy, rad): it points the other way", 0.01
-#: Smallest singular value of the passive joints' constraints below which a way that ends there ends for that reason.
-NEAR_SINGULAR = 0.03
+#: What to do about a loop whose frames are half a turn apart.
+HALF_TURN = "turn one of the loop's frames by half a turn (rpy, rad): it points the other way"
 
 
-def loosest(mechanism: Mechanism, q_tree: Array) -> tuple[float, list[str]]:
-    """Smallest singular value of the passive joints' constraints, and the names of the joints that move with it.
-
-    Idle freedoms are left out: they are not what a motor is missing for.
-    """
+def _loose_joints(mechanism: Mechanism, q_tree: Array) -> list[str]:
+    """Names of the joints that move in the motion that the passive joints' constraints hold least, but idle ones."""
     packed = pack(mechanism)
     K = scaled_jacobian(packed, evaluated(packed, workspace(packed), q_tree))[:, mechanism.passive]
     if not K.size:
-        return math.inf, []
-    _, sizes, V = np.linalg.svd(K)
-    last = max(K.shape[1] - generic_rank(mechanism).idle - 1, 0)
-    smallest = float(sizes[last]) if last < len(sizes) else 0.0
-    part = np.abs(V[last])
-    names = mechanism.passive_names
-    return smallest, [names[k] for k in np.flatnonzero(part > 0.05 * part.max())]
+        return []
+    part = np.abs(np.linalg.svd(K)[2][max(K.shape[1] - generic_rank(mechanism).idle - 1, 0)])
+    return [mechanism.passive_names[k] for k in np.flatnonzero(part > 0.05 * part.max())]
 
 
 def refusal(mechanism: Mechanism, status: int, q: Array, q_tree: Array) -> ModelError:
     """The error for a status of the kernels at actuated positions q, the tree's last posture being q_tree."""
-    place = ", ".join(f"{name} {value:.6g}" for name, value in zip(mechanism.joint_names, q, strict=True))
+    place = _positions(mechanism, q)
     if status == SINGULAR:
-        _, loose = loosest(mechanism, q_tree)
-        free = generic_rank(mechanism).loose - generic_rank(mechanism).idle
-        if free > 0:
-            return SingularPostureError(
-                f"the actuated joints of mechanism {mechanism.name!r} do not hold the passive ones "
-                f"({', '.join(loose)}) at any posture: it has {free} freedom{'s' * (free > 1)} more "
-                "than they drive. Drive one of these joints, or lock it if it is not meant to move. Simulation and "
-                "forward dynamics take it as it is"
-            )
+        where, fix = f"in the singular posture at {place}", "keep away from it, or drive another joint"
+        if generic_rank(mechanism).loose > generic_rank(mechanism).idle:
+            where, fix = "at any posture", "drive one of these joints, or lock it if it is not meant to move"
         return SingularPostureError(
-            f"mechanism {mechanism.name!r} is in a singular posture at {place}: the actuated joints do not hold the "
-            f"passive ones ({', '.join(loose)}) there; keep away from it, or drive another joint. Simulation passes "
-            "it, and forward dynamics by method 'tree_coordinates' has an answer"
+            f"the actuated joints of mechanism {mechanism.name!r} do not hold the passive ones "
+            f"({', '.join(_loose_joints(mechanism, q_tree))}) {where}: {fix}. Simulation, and forward dynamics by "
+            "method 'tree_coordinates', take it as it is"
         )
     if status == OVER_ACTUATED:
         return ModelError(
@@ -275,31 +260,21 @@ def refusal(mechanism: Mechanism, status: int, q: Array, q_tree: Array) -> Model
             "freedoms, so they are not independent coordinates; name as many as it has freedoms (`mobility` counts "
             "them)"
         )
-    packed = pack(mechanism)
     nearest = q_tree.copy()
     nearest[mechanism.actuated] = q
     _, residual = nearest_posture(mechanism, nearest)
-    name, gap, turn = max(loop_gaps(mechanism, residual), key=lambda x: math.hypot(x[1] / packed.length, x[2]))
-    held = ", ".join(f"{joint} {q_tree[k]:.6g}" for joint, k in zip(mechanism.joint_names, mechanism.actuated,
-                                                                 strict=True))  # fmt: skip
-    reached = "its own posture" if np.array_equal(q_tree, mechanism.posture) else held
-    where = f"on the way from the start it was followed to {reached}"
-    if gap <= MISFIT * packed.length and turn <= MISFIT:
-        return AssemblyError(
-            f"loop {name!r} of mechanism {mechanism.name!r} can close at {place}, but on another branch than "
-            f"the start; {where}. Start from a posture on that branch, or take a way that leads to it"
-        )
-    fix = "Choose positions within reach, or start from a posture on another branch"
-    distance, loose = loosest(mechanism, q_tree)
-    if abs(turn - math.pi) < _HALF and gap <= _HALF * packed.length:
-        fix = f"If the loop is meant to close there, {HALF_TURN}"
-    elif distance < NEAR_SINGULAR and reached == held:
-        where += f", a singular posture: the actuated joints do not hold the passive ones ({', '.join(loose)}) there"
-        fix = "Choose positions on this side of it, or start from a posture on another branch"
+    length = pack(mechanism).length
+    name, gap, turn = max(loop_gaps(mechanism, residual), key=lambda x: math.hypot(x[1] / length, x[2]))
     return AssemblyError(
         f"loop {name!r} of mechanism {mechanism.name!r} cannot close at {place}: {1e3 * gap:.4g} mm and "
-        f"{math.degrees(turn):.4g} deg remain; {where}. {fix}"
+        f"{math.degrees(turn):.4g} deg remain (nothing: on another branch than the start); it was followed to "
+        f"{_positions(mechanism, q_tree[mechanism.actuated])}. Choose positions within reach and on this side of "
+        f"singular postures, or start on another branch; if 180 deg remain, {HALF_TURN}"
     )
+
+
+def _positions(mechanism: Mechanism, q: Array) -> str:
+    return ", ".join(f"{name} {value:.6g}" for name, value in zip(mechanism.joint_names, q, strict=True))
 
 
 def as_mechanism(robot: object) -> Mechanism:

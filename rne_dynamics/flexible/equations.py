@@ -40,7 +40,17 @@ def terms_of_rows(
     return J, bias
 
 
-@by_own_code(EquationsOfMotion)
+@by_own_code("equations_of_motion")
+def joined_equations(
+    arm: FlexibleArm, q: ArrayLike, delta: ArrayLike, qd: ArrayLike, deltad: ArrayLike, *,
+    wrenches: Wrenches | None = None, base_motion: BaseMotion | None = None,
+) -> Array:  # fmt: skip
+    """As `equations_of_motion`, J and below it the bias forces; shape (…, n + modes + 1, n + modes)."""
+    lead, state = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad)
+    J, bias = terms_of_rows(arm, lead, state, wrenches, base_motion)
+    return np.concatenate([J, bias[:, None]], axis=1).reshape((*lead, arm.nz + 1, arm.nz))
+
+
 def equations_of_motion(
     arm: FlexibleArm,
     q: ArrayLike,
@@ -75,9 +85,8 @@ def equations_of_motion(
     ModelError
         An unknown link in `wrenches`.
     """
-    lead, state = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad)
-    J, bias = terms_of_rows(arm, lead, state, wrenches, base_motion)
-    return EquationsOfMotion(J.reshape((*lead, arm.nz, arm.nz)), bias.reshape((*lead, arm.nz)))
+    found = joined_equations(arm, q, delta, qd, deltad, wrenches=wrenches, base_motion=base_motion)
+    return EquationsOfMotion(*map(np.ascontiguousarray, (found[..., :-1, :], found[..., -1, :])))
 
 
 class Accelerations(NamedTuple):
@@ -87,7 +96,21 @@ class Accelerations(NamedTuple):
     deltadd: Array
 
 
-@by_own_code(Accelerations)
+@by_own_code("flexible_forward_dynamics")
+def joined_forward(
+    arm: FlexibleArm, q: ArrayLike, delta: ArrayLike, qd: ArrayLike, deltad: ArrayLike, tau: ArrayLike, *,
+    wrenches: Wrenches | None = None, base_motion: BaseMotion | None = None,
+) -> Array:  # fmt: skip
+    """As `flexible_forward_dynamics`, joints before modes; shape (…, n + modes)."""
+    lead, (*state, efforts) = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad, tau=tau)
+    J, bias = terms_of_rows(arm, lead, state, wrenches, base_motion)
+    left, scale = -bias, np.zeros_like(bias)
+    left[:, : arm.n] += efforts
+    scale[:, : arm.n] = inertia_scale(arm.robot, state[0])  # of the arm undeformed; modes have none
+    zdd = solved_accelerations(J, left, scale, arm.name, arm.joint_names + arm.mode_names)
+    return zdd.reshape((*lead, arm.nz))
+
+
 def flexible_forward_dynamics(
     arm: FlexibleArm,
     q: ArrayLike,
@@ -115,10 +138,5 @@ def flexible_forward_dynamics(
     SingularInertiaError
         A joint or mode that moves no inertia; names it.
     """
-    lead, (*state, efforts) = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad, tau=tau)
-    J, bias = terms_of_rows(arm, lead, state, wrenches, base_motion)
-    n, left, scale = arm.n, -bias, np.zeros_like(bias)
-    left[:, :n] += efforts
-    scale[:, :n] = inertia_scale(arm.robot, state[0])  # of the arm undeformed; modes have none
-    zdd = solved_accelerations(J, left, scale, arm.name, arm.joint_names + arm.mode_names)
-    return Accelerations(zdd[:, :n].reshape((*lead, n)), zdd[:, n:].reshape((*lead, arm.modes)))
+    found = joined_forward(arm, q, delta, qd, deltad, tau, wrenches=wrenches, base_motion=base_motion)
+    return Accelerations(*map(np.ascontiguousarray, (found[..., : arm.n], found[..., arm.n :])))

@@ -27,7 +27,21 @@ class JointEffort(NamedTuple):
     deltadd: Array
 
 
-@by_own_code(JointEffort)
+@by_own_code("flexible_inverse_dynamics")
+def joined_inverse(
+    arm: FlexibleArm, q: ArrayLike, delta: ArrayLike, qd: ArrayLike, deltad: ArrayLike, qdd: ArrayLike, *,
+    wrenches: Wrenches | None = None, base_motion: BaseMotion | None = None,
+) -> Array:  # fmt: skip
+    """As `flexible_inverse_dynamics`, joints before modes; shape (…, n + modes)."""
+    lead, (*state, wanted) = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad, qdd=qdd)
+    J, bias = terms_of_rows(arm, lead, state, wrenches, base_motion)
+    n = arm.n
+    pushed = -bias[:, n:] - np.einsum("bij,bj->bi", J[:, n:, :n], wanted)
+    deltadd = np.linalg.solve(J[:, n:, n:], pushed[..., None])[..., 0]
+    tau = np.einsum("bij,bj->bi", J[:, :n], np.concatenate([wanted, deltadd], axis=-1)) + bias[:, :n]
+    return np.concatenate([tau, deltadd], axis=-1).reshape((*lead, arm.nz))
+
+
 def flexible_inverse_dynamics(
     arm: FlexibleArm,
     q: ArrayLike,
@@ -50,13 +64,8 @@ def flexible_inverse_dynamics(
     qdd
         Joint accelerations; shape (…, n).
     """
-    lead, (*state, wanted) = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad, qdd=qdd)
-    J, bias = terms_of_rows(arm, lead, state, wrenches, base_motion)
-    n = arm.n
-    pushed = -bias[:, n:] - np.einsum("bij,bj->bi", J[:, n:, :n], wanted)
-    deltadd = np.linalg.solve(J[:, n:, n:], pushed[..., None])[..., 0]
-    tau = np.einsum("bij,bj->bi", J[:, :n], np.concatenate([wanted, deltadd], axis=-1)) + bias[:, :n]
-    return JointEffort(tau.reshape((*lead, n)), deltadd.reshape((*lead, arm.modes)))
+    found = joined_inverse(arm, q, delta, qd, deltad, qdd, wrenches=wrenches, base_motion=base_motion)
+    return JointEffort(*map(np.ascontiguousarray, (found[..., : arm.n], found[..., arm.n :])))
 
 
 #: A frequency below this part of the highest one is round-off: the motion has no stiffness.

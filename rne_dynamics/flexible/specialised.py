@@ -6,12 +6,9 @@ All answers of a quantity are rows of one array, since machine code fills one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.declared import specialised
@@ -95,45 +92,16 @@ WITH_CODE: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "flexible_inverse_dynamics": (inverse_rows, (*_STATE, "qdd")),
     "flexible_forward_dynamics": (forward_rows, (*_STATE, "tau")),
 }
-#: That whose answer is a matrix and a row; of the others, numbers by joint and by mode.
-_MATRIX = "equations_of_motion"
 
 
-def by_own_code(parts: type[Any]) -> Callable[[F], F]:
-    """Decorator as `declared.specialised.by_own_code`; `parts` is the named tuple of the two parts returned."""
+def by_own_code(quantity: str) -> Callable[[F], F]:
+    """Decorator of a function of an arm and states, see `declared.specialised.by_own_code`."""
 
-    def decorate(function: F) -> F:
-        name = function.__name__
-        matrix = name == _MATRIX
+    def code(arm: FlexibleArm) -> StateCode | None:
+        check_flexible(arm)
+        return arm_code(arm, quantity) if arm.specialised else None
 
-        def code(arm: FlexibleArm) -> StateCode | None:
-            check_flexible(arm)
-            return arm_code(arm, name) if arm.specialised else None
-
-        def finished(call: Callable[..., Any], arm: FlexibleArm) -> Callable[..., Any]:
-            at = arm.nz if matrix else arm.n
-
-            def apart(*vectors: ArrayLike) -> Any:
-                out = call(*vectors)
-                both = (out[..., :at, :], out[..., at, :]) if matrix else (out[..., :at], out[..., at:])
-                return parts(*both) if out.ndim == 1 + matrix else parts(*map(np.ascontiguousarray, both))
-
-            return apart
-
-        decorator = specialised.by_own_code(
-            name, WITH_CODE[name][1], coordinates, code, partial(_in_one, name), finished
-        )
-        return decorator(function)
-
-    return decorate
-
-
-def _in_one(quantity: str, answer: tuple[Array, Array]) -> Array:
-    """The two parts of an answer as machine code has them, in one array."""
-    first, rest = answer
-    if quantity == _MATRIX:
-        return np.concatenate([first, rest[..., None, :]], axis=-2)
-    return np.concatenate([first, rest], axis=-1)
+    return specialised.by_own_code(quantity, WITH_CODE[quantity][1], coordinates, code)
 
 
 def of_posture(
@@ -157,15 +125,10 @@ def of_posture(
     return rows_by(kept_code(arm, (fill,), recipe) if arm.specialised else None, tuple(rows), shape, general)
 
 
-def joined_answer(arm: FlexibleArm, quantity: str, *vectors: ArrayLike, **options: Any) -> Array:
-    """A quantity of `WITH_CODE` by its public function, in one array as machine code has it."""
-    return _in_one(quantity, getattr(import_module("rne_dynamics.flexible"), quantity)(arm, *vectors, **options))
-
-
 def arm_code(arm: FlexibleArm, quantity: str, base: Array | None = None) -> StateCode | None:
     """Code of one of `WITH_CODE`, whatever the arm was made from, for a base at rest or of this motion (12,)."""
     kernel, inputs = WITH_CODE[quantity]
-    shape = (arm.nz + 1, arm.nz) if quantity == _MATRIX else (arm.nz,)
+    shape = (arm.nz + 1, arm.nz) if quantity == "equations_of_motion" else (arm.nz,)
     return kept_code(arm, (kernel,), lambda: _recipe(arm, kernel.__name__, kernel, inputs, shape, base), base)
 
 

@@ -24,8 +24,8 @@ from rne_dynamics.dynamics.kinematics.joint_motion import (
     gear,
     inertia_of,
     joint_placement,
+    joint_velocity,
     place_of,
-    plus_along,
     unit_motion,
 )
 from rne_dynamics.dynamics.kinematics.kinematics import (
@@ -47,7 +47,6 @@ from rne_dynamics.spatial.pairs import (
     plus,
     plus_rigid,
     rigid_seen_from_parent,
-    slice_pair,
     turned,
 )
 from rne_dynamics.spatial.rows import slice_vector, vector_at
@@ -63,13 +62,9 @@ def kinetic_energy_kernel(arm: Arm, q: Array, qd: Array, energy: Array) -> None:
     for i in range(topology.shape[0]):
         kind, iv = topology[i, KIND], topology[i, VELOCITY_INDEX]
         R, p = joint_placement(topology, parameters, i, q)
-        before = into_child(R, p, V[topology[i, PARENT]])
-        if kind == FLOATING:
-            V[i] = plus(before, slice_pair(qd, iv))
-        else:
-            rate = parameters[i, MULTIPLIER] * qd[iv]
-            twice += parameters[i, ROTOR] * rate * rate
-            V[i] = plus_along(kind, before, rate)
+        V[i] = plus(into_child(R, p, V[topology[i, PARENT]]), joint_velocity(topology, parameters, i, qd))
+        if kind != FLOATING:
+            twice += parameters[i, ROTOR] * (parameters[i, MULTIPLIER] * qd[iv]) ** 2
         (m, h, J), (v, w) = inertia_of(parameters, i), V[i]
         twice += m * dot(v, v) + 2.0 * dot(v, cross(w, h)) + dot(w, times(J, w))
     energy[0] = 0.5 * twice

@@ -81,23 +81,17 @@ def rows_by(
 
 
 def by_own_code(
-    kept: str, inputs: tuple[str, ...], checked: Callable[..., Any], code_of: Callable[[Any], StateCode | None],
-    joined: Callable[..., Array] = lambda answer: answer, finished: Callable[..., Any] = lambda call, _robot: call,
-) -> Callable[[F], F]:  # fmt: skip
+    kept: str, inputs: tuple[str, ...], checked: Callable[..., Any], code_of: Callable[[Any], StateCode | None]
+) -> Callable[[F], F]:
     """Decorator of a function of a robot and vectors: with no option, its own machine code if there is any.
 
     It is kept with the robot by the name `kept`. ``checked(robot, q=…)`` gives the leading shape and rows of states of
-    its `inputs`; the decorated function, ``__wrapped__`` of what the decorator returns, answers what the code refuses,
-    and `joined` makes one array of that answer. ``finished(call, robot)`` is what users call.
+    its `inputs`; the decorated function, ``__wrapped__`` of what the decorator returns, answers what the code refuses.
     """
     count = len(inputs)
 
     def decorate(general: F) -> F:
         defaults: dict[str, Any] = general.__kwdefaults__ or {}
-
-        def are_default(options: dict[str, Any]) -> bool:
-            comparable = all(value is None or isinstance(value, str) for value in options.values())
-            return comparable and defaults | options == defaults
 
         def own(robot: Any) -> Callable[..., Any]:
             code = code_of(robot)
@@ -107,16 +101,16 @@ def by_own_code(
             def otherwise(*vectors: Any) -> Array:
                 lead, rows = checked(robot, **dict(zip(inputs, vectors, strict=True)))
                 some = rows_by(
-                    code, tuple(rows), code.shape, lambda chosen: joined(general(robot, *(x[chosen] for x in rows)))
+                    code, tuple(rows), code.shape, lambda chosen: general(robot, *(x[chosen] for x in rows))
                 )
                 return some.reshape((*lead, *code.shape))
 
-            made: Callable[..., Any] = finished(code.checked(kept, "", otherwise), robot)
+            made: Callable[..., Any] = code.checked(kept, "", otherwise)
             return made
 
         @wraps(general)
         def function(robot: Any, *vectors: Any, **options: Any) -> Any:
-            if len(vectors) != count or (options and not are_default(options)):
+            if len(vectors) != count or any(defaults.get(name, general) is not x for name, x in options.items()):
                 return general(robot, *vectors, **options)
             try:
                 call = robot.own_code[kept]

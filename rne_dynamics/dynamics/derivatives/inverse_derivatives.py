@@ -56,6 +56,7 @@ from rne_dynamics.dynamics.kinematics.joint_motion import (
     gear,
     inertia_of,
     joint_turns,
+    joint_velocity,
     place_of,
     placement_at_turn,
     unit_motion,
@@ -64,7 +65,6 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE, FLOATING, KIND, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.pairs import (
-    NONE,
     Pair,
     Rigid,
     into_child,
@@ -115,17 +115,12 @@ def spatial_motions(
     dV[BASE] = slice_pair(base, 6)  # with v = 0 the origin's acceleration is the spatial one
     turns = joint_turns(topology, parameters, q)
     for i in range(topology.shape[0]):
-        parent, kind, iv = topology[i, PARENT], topology[i, KIND], topology[i, VELOCITY_INDEX]
+        parent = topology[i, PARENT]
         R, p = X[i] = placement_at_turn(topology, parameters, i, q, turns[i])
         motion, rate = before[i] = into_child(R, p, V[parent]), into_child(R, p, dV[parent])
-        joint, joint_rate = NONE, NONE  # S q̇ and S q̈
-        ratio = gear(topology, parameters, i)
-        for k in range(axes_of(kind)):
-            S = unit_motion(place_of(kind, k))
-            joint = plus(joint, scaled(ratio * qd[iv + k], S))
-            joint_rate = plus(joint_rate, scaled(ratio * qdd[iv + k], S))
+        joint = joint_velocity(topology, parameters, i, qd)
         V[i] = plus(motion, joint)
-        dV[i] = plus(rate, plus(motion_cross(motion, joint), joint_rate))
+        dV[i] = plus(rate, plus(motion_cross(motion, joint), joint_velocity(topology, parameters, i, qdd)))
     return X, before, V, dV
 
 

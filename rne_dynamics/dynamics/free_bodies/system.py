@@ -42,14 +42,14 @@ from numpy.typing import NDArray
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.block_operators import joint_map
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
-from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_placement
+from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_placement, joint_velocity, plus_along
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.body_inertia import generalized_inertia, rotor_inertia
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX, columns
+from rne_dynamics.model.layout import FLOATING, KIND, PARENT, PRISMATIC, VELOCITY_INDEX, columns
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.cholesky import SINGULAR
-from rne_dynamics.spatial.pairs import pair_at, plus, put_pair, slice_pair
+from rne_dynamics.spatial.pairs import NONE, pair_at, plus, put_pair
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
 from rne_dynamics.spatial.vector import ZERO, add, cross, rotate_back, scale, times
 
@@ -66,24 +66,13 @@ def joint_motion_kernel(
     """Fill `motion`, shape (bodies, MOTION_COLUMNS), for joint positions and velocities."""
     for i in range(topology.shape[0]):
         parent = topology[i, PARENT]
-        kind = topology[i, KIND]
-        iv = topology[i, VELOCITY_INDEX]
         R, p = joint_placement(topology, parameters, i, q)
         w = rotate_back(R, slice_vector(base, 3) if parent < 0 else vector_at(motion, parent, ANGULAR))
-        if kind == FLOATING:
-            relative = slice_pair(qd, iv)
-            w = add(w, relative[1])
-        else:
-            rate = parameters[i, MULTIPLIER] * qd[iv]
-            relative = (ZERO, (0.0, 0.0, rate))
-            if kind == PRISMATIC:
-                relative = ((0.0, 0.0, rate), ZERO)
-            else:
-                w = (w[0], w[1], w[2] + rate)
+        relative = joint_velocity(topology, parameters, i, qd)
         put_pair(motion, i, RELATIVE, relative)
         put_matrix(motion, i, ROTATION, R)
         put(motion, i, POSITION, p)
-        put(motion, i, ANGULAR, w)
+        put(motion, i, ANGULAR, add(w, relative[1]))
 
 
 @kernel
@@ -123,16 +112,10 @@ def free_body_kernel(
         pull = rotate_back(R, pull)
         w = rotate_back(R, w_parent)
         v_joint, w_joint = pair_at(motion, i, RELATIVE)
-        if kind == FLOATING:
-            pull = add(pull, cross(add(scale(2.0, w), w_joint), v_joint))
-            turn = add(turn, cross(w, w_joint))
-        elif kind == PRISMATIC:
-            twice = 2.0 * v_joint[2]
-            pull = (pull[0] + w[1] * twice, pull[1] - w[0] * twice, pull[2])
-        else:
-            rate = w_joint[2]
-            turn = (turn[0] + w[1] * rate, turn[1] - w[0] * rate, turn[2])
-        put_pair(drift, i, 0, (pull, turn))
+        if kind != FLOATING:  # what violates the joint does not count
+            v_joint, w_joint = plus_along(kind, NONE, v_joint[2] if kind == PRISMATIC else w_joint[2])
+        pull = add(pull, cross(add(scale(2.0, w), w_joint), v_joint))
+        put_pair(drift, i, 0, (pull, add(turn, cross(w, w_joint))))
 
         _, h, J = inertia_of(parameters, i)
         w = vector_at(motion, i, ANGULAR)

@@ -17,7 +17,12 @@ from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.compiling.plain import per_body
 from rne_dynamics.dynamics.declared.arguments import Arm
 from rne_dynamics.dynamics.declared.quantity import BODIES, NQ, N, Quantity
-from rne_dynamics.dynamics.kinematics.joint_motion import joint_placement, joint_turns, placement_at_turn
+from rne_dynamics.dynamics.kinematics.joint_motion import (
+    joint_placement,
+    joint_turns,
+    joint_velocity,
+    placement_at_turn,
+)
 from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, put_pose
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
@@ -34,12 +39,10 @@ from rne_dynamics.model.layout import (
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.pairs import (
     NONE,
-    Pair,
     acceleration_at,
     motion_at,
     plus,
     put_pair,
-    slice_pair,
     turned,
 )
 from rne_dynamics.spatial.rows import slice_vector
@@ -68,17 +71,6 @@ LINEAR, ANGULAR = slice(VELOCITY, VELOCITY + 3), slice(VELOCITY + 3, WORK_COLUMN
 
 
 @helper
-def _joint_velocity(topology: NDArray[np.int64], parameters: Array, i: int, qd: Array, R: Matrix) -> Pair:
-    """Velocity of body i, whose axes are R, relative to its parent."""
-    kind = topology[i, KIND]
-    iv = topology[i, VELOCITY_INDEX]
-    if kind == FLOATING:
-        return turned(R, slice_pair(qd, iv))
-    axis = scale(parameters[i, MULTIPLIER] * qd[iv], column(R, 2))
-    return (axis, ZERO) if kind == PRISMATIC else (ZERO, axis)
-
-
-@helper
 def motions_in_world(
     topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, drift: Any
 ) -> tuple[Any, Any, Any]:
@@ -91,7 +83,7 @@ def motions_in_world(
         R_parent, p_parent = X[parent]
         R, d = placement_at_turn(topology, parameters, i, q, turns[i])
         R, d = compose(R_parent, R), rotate(R_parent, d)
-        before, joint = motion_at(V[parent], d), _joint_velocity(topology, parameters, i, qd, R)
+        before, joint = motion_at(V[parent], d), turned(R, joint_velocity(topology, parameters, i, qd))
         X[i] = R, add(p_parent, d)
         V[i] = plus(before, joint)
         if drift is not None:

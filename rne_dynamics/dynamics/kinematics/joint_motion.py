@@ -23,7 +23,7 @@ from rne_dynamics.model.layout import (
     ROTOR,
     VELOCITY_INDEX,
 )
-from rne_dynamics.spatial.pairs import Pair, Rigid, plus, put_slice_pair, rigid_at, slice_pair
+from rne_dynamics.spatial.pairs import NONE, Pair, Rigid, plus, put_slice_pair, rigid_at, slice_pair
 from rne_dynamics.spatial.rows import matrix_at, slice_vector, vector_at
 from rne_dynamics.spatial.vector import (
     ZERO,
@@ -151,6 +151,15 @@ def plus_along(kind: int, P: Pair, s: float) -> Pair:
     if kind == PRISMATIC:
         return (v[0], v[1], v[2] + s), w
     return v, (w[0], w[1], w[2] + s)
+
+
+@helper
+def joint_velocity(topology: NDArray[Any], parameters: Array, i: int, qd: Array) -> Pair:
+    """S q̇: the velocity (v, ω) of body i relative to its parent in its axes; of accelerations S q̈."""
+    kind, iv = topology[i, KIND], topology[i, VELOCITY_INDEX]
+    if kind == FLOATING:
+        return slice_pair(qd, iv)
+    return plus_along(kind, NONE, parameters[i, MULTIPLIER] * qd[iv])
 
 
 @helper

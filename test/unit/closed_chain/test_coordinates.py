@@ -56,7 +56,7 @@ def test_leading_dimensions_that_do_not_broadcast_are_refused(call):
 def test_singular_posture_is_refused():
     # a parallelogram folded flat
     mechanism = ladder(1)
-    with pytest.raises(SingularPostureError, match=r"singular posture at left0 0: .*passive ones \(top0, right0\)"):
+    with pytest.raises(SingularPostureError, match=r"passive ones \(top0, right0\) in the singular posture at left0 0"):
         motion_map(mechanism, np.zeros(3))
 
 

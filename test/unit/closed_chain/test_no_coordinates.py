@@ -117,7 +117,7 @@ def test_inverse_dynamics_with_idle_freedoms_is_that_of_forward_dynamics(name):
 
 def test_a_freedom_that_gravity_moves_is_not_idle():
     for mechanism in (rod_between_balls(axisymmetric=False), five_bar(("left",))):
-        with pytest.raises(SingularPostureError, match=r"passive ones .* at any posture: it has 1 freedom"):
+        with pytest.raises(SingularPostureError, match=r"passive ones .* at any posture: drive one"):
             rne.inverse_dynamics(mechanism, mechanism.neutral, np.zeros(1), np.zeros(1))
 
 
@@ -135,7 +135,7 @@ def test_a_singular_posture_is_refused_with_idle_freedoms_too():
                                               gravity=plain.gravity))  # fmt: skip
     tau = rne.inverse_dynamics(wheel, [1.0], [2.0], [3.0])
     np.testing.assert_allclose(tau, rne.inverse_dynamics(same, [1.0], [2.0], [3.0]), rtol=1e-9)
-    with pytest.raises(SingularPostureError, match=r"singular posture at left0 0: .* \(top0, right0\) there"):
+    with pytest.raises(SingularPostureError, match=r"\(top0, right0\) in the singular posture at left0 0"):
         rne.inverse_dynamics(wheel, [0.0], [2.0], [3.0])
 
 

@@ -201,7 +201,7 @@ def test_a_light_crank_that_a_heavy_rocker_throws_through_its_dead_point():
 def test_errors_name_the_singularity():
     mechanism = four_bar(cut="coupler")
     driven = assembled(Mechanism(mechanism.robot, mechanism.loops, ("rocker",), mechanism.posture))
-    with pytest.raises(AssemblyError, match=r"followed to rocker 2\.4\d+, a singular posture: .*\(crank, coupler\)"):
+    with pytest.raises(AssemblyError, match=r"followed to rocker 2\.4\d+\. .*on this side of singular"):
         assemble(driven, [3.0])
     with pytest.raises(SingularPostureError, match=r"tree_coordinates"):
         rne.inverse_dynamics(ladder(1), [0.0], [0.0], [0.0])

@@ -52,8 +52,8 @@ def program_of(case: str):
 
 
 def forms(case: str):
-    """The forms of code that a quantity has: columns of matrices take the lanes of batches."""
-    return (STATE,) if recipe_of(case).columns is not None else (STATE, BATCH)
+    """The forms of code that a quantity has: where matrices are multiplied, columns take the lanes of batches."""
+    return (STATE,) if recipe_of(case).multiplies else (STATE, BATCH)
 
 
 def assert_right(found, case: str) -> None:
