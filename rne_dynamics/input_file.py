@@ -7,7 +7,6 @@ reports both. What it is for, and which format, is known by the callers.
 from __future__ import annotations
 
 import errno
-import math
 import os
 import select
 import stat
@@ -30,8 +29,11 @@ MOST_ARRAYS = 400_000_000
 #: Longest line of a table, characters.
 LONGEST_LINE = 1_000_000
 _CHUNK = 1 << 20
-#: What zipfile and NumPy raise for archives and headers that are none.
-_BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, TypeError, SyntaxError, TokenError)
+#: What zipfile and NumPy raise for archives and headers that are none, or declare more than there is memory for.
+_BROKEN = (
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, TypeError, SyntaxError, TokenError,
+    MemoryError,
+)  # fmt: skip
 
 
 def check_regular(path: str | Path, most: int | None = None) -> int:
@@ -50,7 +52,10 @@ def read_limited(path: str | Path, most: int) -> bytes:
     """Content of a regular file of at most `most` bytes; raises as `check_regular`."""
     check_regular(path)
     with open(path, "rb") as stream:  # noqa: PTH123
-        return _whole(path, stream.read(most + 1), most)
+        data = stream.read(most + 1)
+    if len(data) > most:
+        raise _too_large(path, most)
+    return data
 
 
 def read_pipe_or_file(path: str | Path, most: int) -> bytes:
@@ -94,50 +99,15 @@ def read_arrays(path: str | Path) -> dict[str, npt.NDArray[Any]]:
                 raise _too_large(path, MOST_ARRAYS, "unpacked ")
             found = {}
             for member in members:
-                if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                    raise ValueError(f"{member.filename} is compressed in another way than NumPy does")
                 with archive.open(member) as stream:
-                    found[member.filename.removesuffix(".npy")] = _array(stream, member)
+                    array = np.lib.format.read_array(stream, allow_pickle=False)
+                found[member.filename.removesuffix(".npy")] = array
     except _BROKEN as error:
         raise ValueError(" ".join(str(error).split()) or type(error).__name__) from None
     return found
-
-
-def _array(stream: IO[bytes], member: zipfile.ZipInfo) -> npt.NDArray[Any]:
-    """One array; its memory is that which the archive has for it, whatever its own header declares."""
-    form = np.lib.format
-    headers = {(1, 0): form.read_array_header_1_0, (2, 0): form.read_array_header_2_0}
-    version = form.read_magic(stream)
-    if version not in headers:
-        raise ValueError(f"{member.filename} is of version {version}; 1.0 and 2.0 are read")
-    shape, fortran, dtype = headers[version](stream)
-    if dtype.hasobject:
-        raise ValueError(f"{member.filename} holds objects; write arrays of numbers and texts")
-    size, has = math.prod(shape) * dtype.itemsize, member.file_size - stream.tell()
-    if size != has or min(shape, default=0) < 0:
-        raise ValueError(f"{member.filename} declares the shape {_short(shape)}, {_short(size)} bytes; it has {has}")
-    raw, at = np.empty(size, np.uint8), 0
-    while at < size:
-        part = stream.read(min(_CHUNK, size - at))
-        if not part:
-            raise EOFError(f"{member.filename} ends early")
-        raw[at : at + len(part)] = np.frombuffer(part, np.uint8)
-        at += len(part)
-    flat = raw.view(dtype) if size else np.empty(math.prod(shape), dtype)
-    return flat.reshape(shape, order="F" if fortran else "C")
-
-
-def _whole(path: str | Path, data: bytes, most: int) -> bytes:
-    if len(data) > most:
-        raise _too_large(path, most)
-    return data
 
 
 def _too_large(path: str | Path, most: int, how: str = "") -> OSError:
     amount = f"{most // 1_000_000} MB" if most >= 1_000_000 else f"{most // 1000} kB"
     return OSError(errno.EFBIG, f"it is {how}larger than {amount}", str(path))
 
-
-def _short(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

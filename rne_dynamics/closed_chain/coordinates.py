@@ -10,6 +10,7 @@ found by counting and by rank, and compared with the actuators.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,30 +33,16 @@ from rne_dynamics.model.mechanism import Mechanism
 #: `MotionMap.smallest` below which a posture is near a singular one: some passive joint may move 30 times as far
 #: as the closure error. Controllers should slow down here; below `closing.SINGULAR_BELOW` postures are refused.
 NEAR_SINGULAR = 0.03
-#: `MotionMap.round_off` times the square of the distance, measured on parallelograms closed by pins.
-_ROUND_OFF = 5e-15
 
 
-@dataclass(frozen=True, eq=False)
-class MotionMap:
+class MotionMap(NamedTuple):
     """Velocity map from actuated to tree joints, at one posture or many."""
 
     #: Velocities of all joints of the tree are T · velocities of the actuated ones; shape (…, tree n, n).
     T: Array
-    #: Distance to the nearest singular posture: the smallest singular value of K_p, lengths in units of `length`; shape
-    #: (…).
+    #: Distance to the nearest singular posture: the smallest singular value of K_p, lengths in the mechanism's own;
+    #: shape (…). Round-off leaves a relative error of about 5e-15 / smallest² in accelerations.
     smallest: Array
-    #: The mechanism's own length, m.
-    length: float
-
-    @property
-    def round_off(self) -> Array:
-        """Relative error that round-off leaves in accelerations, shape (…): about 5e-15 / smallest².
-
-        Positions are exact to 1e-16, so T to 1e-16 / smallest, and K_p divides what its velocities give once more. A
-        closure that is not singular there (turns blocked in place of pins in a parallelogram) does not have it.
-        """
-        return np.asarray(_ROUND_OFF / np.square(np.maximum(self.smallest, 1e-300)))
 
 
 def motion_map(mechanism: Mechanism, q_tree: ArrayLike) -> MotionMap:
@@ -65,10 +52,9 @@ def motion_map(mechanism: Mechanism, q_tree: ArrayLike) -> MotionMap:
     """
     lead, (rows,) = as_rows({"q_tree": tree_vectors(mechanism, "q_tree", q_tree)})
     T = run(mechanism, MOVE, rows[:, mechanism.actuated], postures=rows).T
-    packed = pack(mechanism)
-    work = workspace(packed)
+    work = workspace(pack(mechanism))
     smallest = np.array([passive_singular_value(mechanism, work, row) for row in rows])
-    return MotionMap(T.reshape((*lead, *T.shape[1:])), smallest.reshape(lead), packed.length)
+    return MotionMap(T.reshape((*lead, *T.shape[1:])), smallest.reshape(lead))
 
 
 def passive_singular_value(mechanism: Mechanism, work: Work, q_tree: Array) -> float:
@@ -85,23 +71,12 @@ def passive_singular_value(mechanism: Mechanism, work: Work, q_tree: Array) -> f
 
 def tree_velocity(mechanism: Mechanism, q_tree: ArrayLike, qd: ArrayLike) -> Array:
     """Velocities of all joints of the tree, (…, tree n), for those of the actuated ones, (…, n); as `motion_map`."""
-    return tree_motion(mechanism, q_tree, qd, np.zeros(mechanism.n))[0]
-
-
-def tree_motion(mechanism: Mechanism, q_tree: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
-    """Velocities and accelerations of all joints of the tree, (…, tree n), for the motion (…, n) of the actuated ones.
-
-    Parameters and errors as for `motion_map`.
-    """
-    joints, rows = state_arrays(mechanism, qd=qd, qdd=qdd)
-    v, a = (row.reshape((*joints, mechanism.n)) for row in rows)
-    lead, (postures, velocities, accelerations) = as_rows(
-        {"q_tree": tree_vectors(mechanism, "q_tree", q_tree), "qd": v, "qdd": a}
+    joints, (rates,) = state_arrays(mechanism, qd=qd)
+    lead, (postures, velocities) = as_rows(
+        {"q_tree": tree_vectors(mechanism, "q_tree", q_tree), "qd": rates.reshape((*joints, mechanism.n))}
     )
     moved = run(mechanism, MOVE, postures[:, mechanism.actuated], velocities, postures=postures)
-    acceleration = moved.acceleration + np.einsum("bij,bj->bi", moved.T, accelerations)
-    shape = (*lead, postures.shape[1])
-    return moved.velocity.reshape(shape), acceleration.reshape(shape)
+    return moved.velocity.reshape((*lead, postures.shape[1]))
 
 
 @dataclass(frozen=True, eq=False)

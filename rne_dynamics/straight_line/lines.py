@@ -36,7 +36,8 @@ class Lines:
         """The same function's lines, for values of another width."""
         return Lines(width, self.text, fused=self.fused)
 
-    def _same(self, kind: str, value: str) -> str:
+    def same(self, kind: str, value: str) -> str:
+        """The same value in every lane."""
         return value if self.width == 1 else f"<{', '.join([f'{kind} {value}'] * self.width)}>"
 
     def let(self, instruction: str) -> str:
@@ -51,27 +52,15 @@ class Lines:
 
     def splat(self, value: float) -> str:
         """The same double in every lane."""
-        return self._same("double", constant(value, FLOAT))
-
-    def splat_integer(self, value: int) -> str:
-        """The same 64-bit integer in every lane."""
-        return self._same("i64", str(value))
+        return self.same("double", constant(value, FLOAT))
 
     def splat_mask(self, value: bool) -> str:
         """The same truth value in every lane."""
-        return self._same("i1", str(value).lower())
-
-    def arithmetic(self, name: str, *operands: str) -> str:
-        """`fadd`, `fsub`, `fmul`; a multiplication and an addition may be fused."""
-        return self.let(f"{name} contract {self.vector} {', '.join(operands)}")
+        return self.same("i1", str(value).lower())
 
     def exact(self, name: str, *operands: str) -> str:
-        """As `arithmetic`, without fusing."""
+        """`fadd`, `fsub`, `fmul`, `fdiv`, rounded each."""
         return self.let(f"{name} {self.vector} {', '.join(operands)}")
-
-    def integer(self, name: str, a: str, b: str) -> str:
-        """An operation on 64-bit integers."""
-        return self.let(f"{name} {self.integers} {a}, {b}")
 
     def intrinsic(self, name: str, *operands: str) -> str:
         """`llvm.<name>` of vectors, e.g. fma, sqrt, fabs."""
@@ -83,14 +72,6 @@ class Lines:
         if self.fused:
             return self.intrinsic("fma", a, b, c)
         return self.exact("fadd", self.exact("fmul", a, b), c)
-
-    def bits(self, x: str) -> str:
-        """A vector of doubles as integers."""
-        return self.let(f"bitcast {self.vector} {x} to {self.integers}")
-
-    def doubles(self, x: str) -> str:
-        """A vector of integers as doubles."""
-        return self.let(f"bitcast {self.integers} {x} to {self.vector}")
 
     def compare(self, condition: str, a: str, b: str) -> str:
         """`fcmp`, e.g. olt: false where a number is NaN."""
@@ -171,7 +152,7 @@ class NodeWriter(ABC):
             return self.sin_cos(node.operands[0])[node.name == "cos"]
         operands = [self.names[x] for x in node.operands]
         if node.name in _ARITHMETIC:
-            return lines.arithmetic(_ARITHMETIC[node.name], *operands)
+            return lines.exact(f"{_ARITHMETIC[node.name]} contract", *operands)  # may be fused
         if node.name == "neg":
             return lines.let(f"fneg {lines.vector} {operands[0]}")
         if node.name == "reciprocal":
@@ -229,10 +210,10 @@ def sin_cos(lines: Lines, x: str) -> tuple[str, str]:
     quartic = lines.intrinsic("fma", lines.exact("fmul", z, z), _polynomial(lines, z, COS), rest)
     cosine = lines.exact("fadd", w, lines.intrinsic("fma", minus_r, c, quartic))
 
-    quadrant = lines.bits(shifted)
-    odd = lines.integer("and", quadrant, lines.splat_integer(1))
-    swapped = lines.let(f"icmp ne {lines.integers} {odd}, zeroinitializer")
-    after = lines.integer("add", quadrant, lines.splat_integer(1))
+    whole, one_ = lines.integers, lines.same("i64", "1")
+    quadrant = lines.let(f"bitcast {lines.vector} {shifted} to {whole}")
+    swapped = lines.let(f"icmp ne {whole} {lines.let(f'and {whole} {quadrant}, {one_}')}, zeroinitializer")
+    after = lines.let(f"add {whole} {quadrant}, {one_}")
     return (
         _signed(lines, lines.select(swapped, cosine, sine), quadrant),
         _signed(lines, lines.select(swapped, sine, cosine), after),
@@ -249,5 +230,8 @@ def _polynomial(lines: Lines, z: str, coefficients: tuple[float, ...]) -> str:
 
 def _signed(lines: Lines, x: str, quadrant: str) -> str:
     """−x in quadrants 2 and 3: bit 1 becomes the sign."""
-    sign = lines.integer("shl", lines.integer("and", quadrant, lines.splat_integer(2)), lines.splat_integer(62))
-    return lines.doubles(lines.integer("xor", lines.bits(x), sign))
+    whole = lines.integers
+    bit = lines.let(f"and {whole} {quadrant}, {lines.same('i64', '2')}")
+    sign = lines.let(f"shl {whole} {bit}, {lines.same('i64', '62')}")
+    changed = lines.let(f"xor {whole} {lines.let(f'bitcast {lines.vector} {x} to {whole}')}, {sign}")
+    return lines.let(f"bitcast {whole} {changed} to {lines.vector}")

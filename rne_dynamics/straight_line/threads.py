@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 
@@ -30,17 +29,14 @@ class Crew:
     def deal(self, work: Callable[[int, int], None], rows: int) -> None:
         """Call ``work(first, end)`` until all rows are done, here too: nobody waits for a thread that wakes up late."""
         size = max(FEWEST, -(-rows // (_PARTS * self.threads)))
-        parts = deque((first, min(first + size, rows)) for first in range(0, rows, size))
+        parts = [(first, min(first + size, rows)) for first in range(0, rows, size)]
         if self.threads == 1 or len(parts) < 2:
             work(0, rows)
             return
+        left = iter(parts)  # a list's, from which several threads may take
 
         def share() -> None:
-            while parts:
-                try:
-                    part = parts.popleft()
-                except IndexError:  # another thread has taken the last one
-                    return
+            for part in left:
                 work(*part)
 
         executor = self._executor()

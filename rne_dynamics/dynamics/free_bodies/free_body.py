@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.composite.momentum import check_mass, check_point, chosen_links, momentum, world_vectors
 from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches, packed_base, state_arrays
+from rne_dynamics.dynamics.kinematics.jacobian import BODY_MOTIONS, WORK_COLUMNS
 from rne_dynamics.dynamics.kinematics.kinematics import (
     POSE_COLUMNS,
     POSITION,
     ROTATION,
-    body_poses_batch,
     forward_kinematics,
 )
 from rne_dynamics.dynamics.newton_euler.joint_reactions import (
@@ -87,9 +87,11 @@ def momentum_rate(
     lead, (positions, velocities, accelerations) = state_arrays(robot, q=q, qd=qd, qdd=qdd)
     given, shape = world_vectors(lead, point=point, point_velocity=point_velocity)
     sums = chosen_links(robot, links)
-    R, p = _body_poses(robot, positions, lead)
-    base = packed_base(robot, None, lead)
-    work = bodies_work(robot, base, positions, velocities, accelerations, bodies_wrenches(robot, None, lead))
+    base, unloaded = packed_base(robot, None, lead), bodies_wrenches(robot, None, lead)
+    poses = BODY_MOTIONS.compute(robot, base, positions, velocities, unloaded)
+    poses = poses.reshape(*lead, robot.bodies, WORK_COLUMNS)
+    R, p = poses[..., ROTATION:POSITION].reshape(*lead, robot.bodies, 3, 3), poses[..., POSITION:POSE_COLUMNS]
+    work = bodies_work(robot, base, positions, velocities, accelerations, unloaded)
     motion = work[:, :, MOTION].reshape(*lead, robot.bodies, 9)
     w, dv, dw = motion[..., :3], motion[..., 3:6] + robot.gravity @ R, motion[..., 6:]  # the recursion has v̇ − g
     m, h, J = (x[:-1] for x in sums)  # the base, at the end, is at rest
@@ -212,14 +214,6 @@ def free_body(
         seen(link, reactions.base if link == robot.tree.root else np.zeros(6)),
         seen(link, (wrenches or {}).get(link, np.zeros(6))), rate,
     )
-
-
-def _body_poses(robot: RobotModel, q: Array, lead: tuple[int, ...]) -> tuple[Array, Array]:
-    """Rotation (…, bodies, 3, 3) and position (…, bodies, 3) of every moving body in the world."""
-    poses = np.empty((len(q), robot.bodies, POSE_COLUMNS))
-    body_poses_batch(robot.topology, robot.parameters, q, poses)
-    R = poses[..., ROTATION:POSITION].reshape(*lead, robot.bodies, 3, 3)
-    return R, poses[..., POSITION:POSE_COLUMNS].reshape(*lead, robot.bodies, 3)
 
 
 def _joined(force: Array, moment: Array, shape: tuple[int, ...]) -> Array:

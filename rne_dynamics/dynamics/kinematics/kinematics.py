@@ -55,13 +55,6 @@ def body_poses_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, 
 
 
 @kernel
-def body_poses_batch(topology: NDArray[np.int64], parameters: Array, q: Array, poses: Array) -> None:
-    """`body_poses_kernel` over rows: q (B, nq), poses (B, bodies, POSE_COLUMNS)."""
-    for b in range(q.shape[0]):
-        body_poses_kernel(topology, parameters, q[b], poses[b])
-
-
-@kernel
 def link_poses_kernel(arm: Arm, bodies: NDArray[np.int64], frames: Array, q: Array, out: Array) -> None:
     """Turns and then positions of all links, of one state; fills out (12 links,)."""
     X, links = world_poses(arm.topology, arm.parameters, q), bodies.shape[0]

@@ -7,7 +7,8 @@ from support.errors import relative_error
 from support.mechanisms import MECHANISMS, five_bar, four_bar, ladder, states
 
 from rne_dynamics.closed_chain.assembly import assemble
-from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR, motion_map, tree_motion, tree_velocity
+from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR, motion_map, tree_velocity
+from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse
 from rne_dynamics.closed_chain.tree_dynamics import tree_forward_dynamics
 from rne_dynamics.errors import ArgumentError, SingularPostureError
 
@@ -25,7 +26,7 @@ def test_rates_against_differences(name):
         return tree_velocity(mechanism, at(t), qd + t * qdd)
 
     assert relative_error(tree_velocity(mechanism, here, qd), rate(at)) < 1e-9
-    assert relative_error(tree_motion(mechanism, here, qd, qdd)[1], rate(velocity)) < 1e-9
+    assert relative_error(closed_inverse(mechanism, q, qd, qdd).qdd, rate(velocity)) < 1e-9
     map_ = motion_map(mechanism, here)
     assert relative_error(map_.T @ qd, tree_velocity(mechanism, here, qd)) < 1e-13
     np.testing.assert_array_equal(map_.T[mechanism.actuated], np.eye(mechanism.n))
@@ -33,18 +34,16 @@ def test_rates_against_differences(name):
 
 def test_broadcasting():
     mechanism = five_bar()
-    q, qd, qdd = states(mechanism, 6)
+    q, qd, _ = states(mechanism, 6)
     tree = assemble(mechanism, q.reshape(2, 3, 2))
     velocity = tree_velocity(mechanism, tree, qd[0])
     assert velocity.shape == (2, 3, 4)
     np.testing.assert_array_equal(velocity[1, 2], tree_velocity(mechanism, tree[1, 2], qd[0]))
-    several = tree_motion(mechanism, tree[0, 0], qd, qdd)[1]
-    np.testing.assert_array_equal(several[4], tree_motion(mechanism, tree[0, 0], qd[4], qdd[4])[1])
     assert motion_map(mechanism, tree).smallest.shape == (2, 3)
 
 
 @pytest.mark.parametrize("call", [
-    lambda m, q, qd: tree_motion(m, q, qd, np.zeros(2)),
+    tree_velocity,
     lambda m, q, qd: tree_forward_dynamics(m, q, np.zeros(4), qd),
 ])  # fmt: skip
 def test_leading_dimensions_that_do_not_broadcast_are_refused(call):

@@ -13,7 +13,7 @@ from rne_dynamics.dynamics.free_bodies.reduced_equations import (
     newton_euler_dae_reactions,
 )
 from rne_dynamics.dynamics.free_bodies.system import MaximalSystem
-from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, body_poses_batch
+from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, body_poses_kernel
 from rne_dynamics.model import layout
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink, rotation_about
@@ -80,7 +80,8 @@ def test_every_particle_of_every_body_obeys_newton(name, base):
     h = 0.02
     q, qd, qdd = motion(model, rng, h * np.arange(-4, 5))
     poses = np.empty((9, model.bodies, POSE_COLUMNS))
-    body_poses_batch(model.topology, model.parameters, q, poses)
+    for row, out in zip(q, poses, strict=True):
+        body_poses_kernel(model.topology, model.parameters, row, out)
     R, p = poses[:, :, :9].reshape(9, -1, 3, 3), poses[:, :, 9:]
     R_dd, p_dd = second_difference(R, h), second_difference(p, h)
     R, p = R[4], p[4]

@@ -41,7 +41,7 @@ def states(robot: FlexibleArm, function: str, lead: tuple[int, ...], seed: int =
 
 
 def general(function: str, robot: FlexibleArm, vectors: list[np.ndarray]) -> Any:
-    return FUNCTIONS[function].__wrapped__(robot, *vectors)  # type: ignore[attr-defined]
+    return FUNCTIONS[function](robot.with_own_code(False), *vectors)
 
 
 @with_code
