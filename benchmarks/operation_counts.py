@@ -28,6 +28,7 @@ from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.dynamics.free_bodies.system import (
     MOTION_COLUMNS,
     MaximalSystem,
+    factorised,
     free_body_kernel,
     joint_motion_kernel,
 )
@@ -222,7 +223,7 @@ def sparse_solve_operations(robot: RobotModel, q: ArrayLike, *, refined: bool = 
     system = MaximalSystem.of(robot)
     blocks = system.blocks(robot.base_at_rest, positions[0], np.zeros(robot.n), np.empty((0, 6)))
     matrix = system.matrix(blocks.transfer)
-    factors = system.factorised(matrix)
+    factors = factorised(matrix)
     below = np.diff(factors.L.indptr) - 1
     right = np.diff(factors.U.tocsr().indptr) - 1
     inner, left, triangles, size = int(below @ right), int(below.sum()), int((below + right).sum()), len(below)

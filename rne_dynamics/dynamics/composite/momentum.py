@@ -64,7 +64,8 @@ def kinetic_energy_kernel(arm: Arm, q: Array, qd: Array, energy: Array) -> None:
         R, p = joint_placement(topology, parameters, i, q)
         V[i] = plus(into_child(R, p, V[topology[i, PARENT]]), joint_velocity(topology, parameters, i, qd))
         if kind != FLOATING:
-            twice += parameters[i, ROTOR] * (parameters[i, MULTIPLIER] * qd[iv]) ** 2
+            rate = parameters[i, MULTIPLIER] * qd[iv]
+            twice += parameters[i, ROTOR] * rate * rate
         (m, h, J), (v, w) = inertia_of(parameters, i), V[i]
         twice += m * dot(v, v) + 2.0 * dot(v, cross(w, h)) + dot(w, times(J, w))
     energy[0] = 0.5 * twice
