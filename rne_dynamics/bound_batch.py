@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
@@ -16,10 +16,9 @@ from rne_dynamics.dynamics.declared.quantity import check_out
 from rne_dynamics.dynamics.quantities import batched
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism, RigidRobot
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.straight_line.batch_code import BatchCode, batch_code
-from rne_dynamics.straight_line.recipe import Recipe
 from rne_dynamics.straight_line.threads import Crew, available
 
 Engine = Literal["straight_line", "general"]
@@ -41,28 +40,22 @@ class BatchFunction:
         self._names = self._declared.inputs
         self._widths, self.shape = self._declared.widths(robot), self._declared.shape(robot)
         self._crew = Crew(self.threads)
-        recipe, self._fill = self._of_mechanism(quantity) if mechanism_of(robot) else self._of_arm()
-        self._code: BatchCode | None = None
-        if engine == "straight_line":
-            made = recipe()
-            self._code = None if made is None else batch_code(made)
+        mechanism = mechanism_of(robot)
+        # the general way fills the last of checked rows
+        if mechanism is None:
+            arm, no_loads = cast("RobotModel", robot), np.empty((1, 0, 6))
+            base = arm.base_at_rest.reshape(1, 12)
+            recipe: Any = partial(self._declared.recipe, arm)
+            self._fill: Any = lambda *rows: self._declared.fill(arm, base, *rows[:-1], no_loads, rows[-1])
+        else:
+            general: Any = CLOSED_QUANTITIES[quantity].__wrapped__  # type: ignore[attr-defined]
+            recipe = partial(recipe_of, mechanism, quantity)
+            self._fill = lambda *rows: np.copyto(rows[-1], general(mechanism, *rows[:-1]))
+        made = recipe() if engine == "straight_line" else None
+        self._code = None if made is None else batch_code(made)
         self.engine: Engine = "general" if self._code is None else "straight_line"
         if self._code is None:
             self._fill(*(np.empty((0, width)) for width in self._widths), np.empty((0, *self.shape)))
-
-    def _of_arm(self) -> tuple[Callable[[], Recipe | None], Callable[..., None]]:
-        """Recipe of the straight-line code, and the general kernel that fills the last of checked rows."""
-        arm, declared = cast("RobotModel", self.robot), self._declared
-        base, no_loads = arm.base_at_rest.reshape(1, 12), np.empty((1, 0, 6))
-
-        def fill(*rows: Array) -> None:
-            declared.fill(arm, base, *rows[:-1], no_loads, rows[-1])
-
-        return lambda: declared.recipe(arm), fill
-
-    def _of_mechanism(self, quantity: str) -> tuple[Callable[[], Recipe | None], Callable[..., None]]:
-        mechanism, general = cast("Mechanism", self.robot), CLOSED_QUANTITIES[quantity].__wrapped__  # type: ignore[attr-defined]
-        return lambda: recipe_of(mechanism, quantity), lambda *rows: np.copyto(rows[-1], general(mechanism, *rows[:-1]))
 
     def __call__(self, *arguments: ArrayLike, out: Array | None = None) -> Any:
         """The quantity for every row.

@@ -103,7 +103,6 @@ def recipe_of(mechanism: Mechanism, quantity: str, base: Array | None = None) ->
         mechanism.name,
         _rows(declared.function),
         (packed, mechanism.robot.base_at_rest if base is None else base, straight),
-        (),
         tuple(here[actuated] if name == "q" else rng.normal(size=mechanism.n) for name in declared.inputs),
         declared.shape(mechanism),
         iteration=Iteration(_step_rows, start, on_the_way, here, SETTLED, _STEPS),

@@ -12,6 +12,8 @@ import pickle
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
+from functools import cache
+from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -44,6 +46,16 @@ def fingerprint(function: Callable[..., Any], known: Known | None = None) -> str
             known[body] = hashlib.sha256(_local(body, found).encode()).digest(), found
         digest.update(known[body][0])
         waiting += known[body][1]
+    return digest.hexdigest()
+
+
+@cache
+def writers() -> str:
+    """Hash of what writes machine code."""
+    package = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted((*package.glob("compiling/*.py"), *package.glob("straight_line/*.py"))):
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

@@ -7,15 +7,14 @@ import pickle
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from functools import cache, cached_property
+from functools import cached_property
 from importlib import import_module
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from rne_dynamics.compiling import apart, store
-from rne_dynamics.compiling.fingerprint import Known, fingerprint
+from rne_dynamics.compiling.fingerprint import Known, fingerprint, writers
 from rne_dynamics.compiling.jit import new_array, python_function
 from rne_dynamics.compiling.kinds import Compiled, Kind, kind_of, made
 from rne_dynamics.compiling.linking import linked, load
@@ -146,7 +145,7 @@ class Kernel:
 
     @cached_property
     def _made_of(self) -> tuple[str, ...]:
-        return fingerprint(self.py_func, self._known), _writers(), llvmlite_version()
+        return fingerprint(self.py_func, self._known), writers(), llvmlite_version()
 
 
 def _object(kept: Any) -> Any:
@@ -169,12 +168,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (float, np.floating)):
         return float(value)
     return made(type(value), [*map(_plain, value)]) if isinstance(value, tuple) else value
-
-
-@cache
-def _writers() -> str:
-    """Hash of what writes machine code."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()

@@ -144,4 +144,4 @@ def _recipe(
     rigid = Rigid(arm.robot.topology, arm.robot.parameters)
     rounded = packed._replace(rotation=rounded_turns(packed.rotation, 0))
     model = (rounded, rigid, arm.body_model.base_at_rest if base is None else base)
-    return Recipe(name, arm.name, kernel, model, (), sample, shape)
+    return Recipe(name, arm.name, kernel, model, sample, shape)

@@ -7,14 +7,12 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rne_dynamics.compiling import store
-from rne_dynamics.compiling.fingerprint import fingerprint
+from rne_dynamics.compiling.fingerprint import fingerprint, writers
 from rne_dynamics.compiling.linking import linked, load
 from rne_dynamics.compiling.processor import Processor, llvmlite_version, processor
 from rne_dynamics.model.inertia import Array
@@ -22,8 +20,6 @@ from rne_dynamics.straight_line.graph import LARGEST, Graph, TooLargeError
 from rne_dynamics.straight_line.recipe import Recipe
 from rne_dynamics.straight_line.trace import Program, trace
 
-#: What all machine code depends on besides the kernels: how they are traced and written.
-_WRITERS = ("straight_line/*.py", *(f"compiling/{name}.py" for name in ("instructions", "native", "linking", "plain")))
 #: Number of operations that are traced and compiled in about half a second.
 QUICK = 10_000
 #: Largest relative error of the check: far above round-off, far below the error of damaged code.
@@ -38,6 +34,8 @@ class Form:
     name: str
     #: LLVM assembly of a program for a processor.
     text: Callable[[Program, Recipe, Processor], str]
+    #: What loaded code answers to the recipe's sample, flat or in rows; NaN where it refuses it.
+    answer: Callable[[Recipe, Loaded], Array]
     #: Number of operations of a program, with those that no result needs, for which it is not made.
     largest: int = LARGEST
 
@@ -58,7 +56,8 @@ class Loaded:
 def machine_code(recipe: Recipe, form: Form, *, quick: bool = False) -> Loaded | None:
     """Machine code, from disk or newly compiled; `None` on some computers (`processor`), and for no or too many joints.
 
-    Also for a joint that moves no inertia, and with `quick` for more than `QUICK` operations unless it is on disk.
+    Also for a joint that moves no inertia, and with `quick` for more than `QUICK` operations unless it is on disk; with
+    a warning for code that does not answer the sample as Python did.
     """
     target = processor()
     if target is None or not sum(recipe.widths) or not math.prod(recipe.shape):
@@ -75,7 +74,17 @@ def machine_code(recipe: Recipe, form: Form, *, quick: bool = False) -> Loaded |
     inputs = sum(recipe.widths)
     numbers = np.frombuffer(content, count=inputs + math.prod(recipe.shape))
     addresses, keep = load(content[numbers.nbytes :], {})
-    return Loaded(addresses, numbers[:inputs], numbers[inputs:], keep)
+    loaded = Loaded(addresses, numbers[:inputs], numbers[inputs:], keep)
+    size = np.abs(loaded.expected).max()
+    if np.allclose(form.answer(recipe, loaded), loaded.expected, rtol=0.0, atol=_GROSS * (size + _GROSS)):
+        return loaded
+    warnings.warn(
+        f"straight-line {recipe.quantity} of robot {recipe.robot!r} differs from its kernel: the general kernels "
+        f"replace it. Please report it with the processor ({target.name}) and the version of llvmlite",
+        RuntimeWarning,
+        stacklevel=5,
+    )
+    return None
 
 
 def _compiled(recipe: Recipe, form: Form, target: Processor, name: str, largest: int) -> tuple[bytes, str]:
@@ -94,23 +103,6 @@ def _compiled(recipe: Recipe, form: Form, target: Processor, name: str, largest:
     return sample.tobytes() + program.answer().tobytes() + code, name
 
 
-def is_right(found: Array, expected: Array) -> bool:
-    """Whether an answer to the sample, or rows of it, equals Python's but for round-off."""
-    return np.allclose(found, expected, rtol=0.0, atol=_GROSS * (np.abs(expected).max() + _GROSS))
-
-
-def warn_of_wrong_code(recipe: Recipe) -> None:
-    """Say that machine code is not used because it computes something else."""
-    target = processor()
-    warnings.warn(
-        f"straight-line {recipe.quantity} of robot {recipe.robot!r} differs from its kernel: the general kernels "
-        f"replace it. Please report it with the processor ({target and target.name}) and the version of "
-        "llvmlite",
-        RuntimeWarning,
-        stacklevel=5,
-    )
-
-
 def key(recipe: Recipe, form: Form, target: Processor) -> str:
     """Hash of everything that the machine code depends on."""
     digest = hashlib.sha256()
@@ -118,9 +110,9 @@ def key(recipe: Recipe, form: Form, target: Processor) -> str:
     stages = [] if recipe.iteration is None else [recipe.iteration.kernel]
     traced = [recipe.kernel, *stages, *recipe.instead, *recipe.instead.values()]
     named = (recipe.quantity, kernel, form.name, recipe.shape, recipe.multiplies, target, llvmlite_version())
-    for part in (_sources(), repr(named), *map(fingerprint, traced)):
+    for part in (writers(), repr(named), *map(fingerprint, traced)):
         digest.update(part.encode())
-    _add((*recipe.model, *recipe.loads, *recipe.sample), digest.update)
+    _add((*recipe.model, *recipe.sample), digest.update)
     if recipe.iteration is not None:
         _add(tuple(vars(recipe.iteration).values())[1:], digest.update)
     return f"straight_line-{digest.hexdigest()[:32]}"
@@ -135,12 +127,3 @@ def _add(value: Any, update: Callable[[bytes], None]) -> None:
         update(f"{value.dtype} {value.shape}".encode() + value.tobytes())
     else:
         update(repr(value).encode())
-
-
-@cache
-def _sources() -> str:
-    package = Path(__file__).resolve().parents[1]
-    digest = hashlib.sha256()
-    for path in sorted(path for pattern in _WRITERS for path in package.glob(pattern)):
-        digest.update(str(path.relative_to(package)).encode() + path.read_bytes())
-    return digest.hexdigest()

@@ -34,13 +34,11 @@ class Recipe:
     #: Their names.
     quantity: str
     robot: str
-    #: ``kernel(*model, *inputs, *loads, out)`` fills `out` for rows of states, and returns −1 or the number of what
+    #: ``kernel(*model, *inputs, out)`` fills `out` for rows of states, and returns −1 or the number of what
     #: moves no inertia, or nothing.
     kernel: Callable[..., Any]
     #: The first arguments: arrays and numbers.
     model: tuple[Any, ...]
-    #: The last ones before the output.
-    loads: tuple[Array, ...]
     #: A generic state, a vector for each input: comparisons in the kernel come out the same for almost all states.
     sample: tuple[Array, ...]
     #: Of the output for one state.

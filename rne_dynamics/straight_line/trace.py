@@ -15,6 +15,14 @@ from rne_dynamics.straight_line.graph import Graph
 from rne_dynamics.straight_line.recipe import Recipe
 
 
+def _operation(name: str) -> Callable[..., Symbol]:
+    return lambda self, *others: self.of(name, *others)
+
+
+def _comparison(name: str) -> Callable[[Any, Any], bool]:
+    return lambda self, other: self.graph.compare(name, self.node, node_of(self.graph, other))
+
+
 class Symbol:
     """A node of a graph as a number. Comparisons have their outcome in the sample and become guards."""
 
@@ -30,12 +38,6 @@ class Symbol:
         """The operation of that name on this number and others."""
         return Symbol(self.graph, self.graph.apply(name, self.node, *(node_of(self.graph, x) for x in others)))
 
-    def __neg__(self) -> Symbol:
-        return self.of("neg")
-
-    def __abs__(self) -> Symbol:
-        return self.of("abs")
-
     def __truediv__(self, other: Any) -> Symbol:
         return self.of("mul", Symbol(self.graph, node_of(self.graph, other)).of("reciprocal"))
 
@@ -48,39 +50,12 @@ class Symbol:
     def __bool__(self) -> bool:
         return self != 0.0
 
-    def _add(self, other: Any) -> Symbol:
-        return self.of("add", other)
-
-    def _subtract(self, other: Any) -> Symbol:
-        return self.of("sub", other)
-
-    def _multiply(self, other: Any) -> Symbol:
-        return self.of("mul", other)
-
-    __add__ = __radd__ = _add
-    __sub__ = _subtract
-    __mul__ = __rmul__ = _multiply
-
-    def _is(self, name: str, other: Any) -> bool:
-        return self.graph.compare(name, self.node, node_of(self.graph, other))
-
-    def __lt__(self, other: Any) -> bool:
-        return self._is("lt", other)
-
-    def __le__(self, other: Any) -> bool:
-        return self._is("le", other)
-
-    def __gt__(self, other: Any) -> bool:
-        return self._is("gt", other)
-
-    def __ge__(self, other: Any) -> bool:
-        return self._is("ge", other)
-
-    def __eq__(self, other: object) -> bool:
-        return self._is("eq", other)
-
-    def __ne__(self, other: object) -> bool:
-        return self._is("ne", other)
+    __neg__, __abs__ = _operation("neg"), _operation("abs")
+    __add__ = __radd__ = _operation("add")
+    __sub__ = _operation("sub")
+    __mul__ = __rmul__ = _operation("mul")
+    __lt__, __le__, __gt__, __ge__ = (_comparison(name) for name in ("lt", "le", "gt", "ge"))
+    __eq__, __ne__ = _comparison("eq"), _comparison("ne")
 
 
 def node_of(graph: Graph, x: Any) -> int:
@@ -171,7 +146,7 @@ def _recorded(graph: Graph, recipe: Recipe) -> Program:
         places += len(values)
         rows.append(row)
     out = zeros((1, *recipe.shape))
-    given = [_symbolic(value) for value in (*recipe.model, *rows, *recipe.loads)]
+    given = [_symbolic(value) for value in (*recipe.model, *rows)]
     fault = symbolic_kernels(graph, recipe.instead)(recipe.kernel)(*given, out)
     results = tuple(node_of(graph, x) for x in out.reshape(-1))
     matrices = recipe.shape if recipe.multiplies else ()

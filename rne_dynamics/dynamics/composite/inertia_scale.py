@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import kernel, threaded_kernel
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.compiling.plain import per_body
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
@@ -72,21 +72,12 @@ def inertia_scale_kernel(topology: NDArray[np.int64], parameters: Array, q: Arra
             mass[parent], squares[parent] = mass[parent] + m, squares[parent] + moved * moved
 
 
-
-@threaded_kernel
-def inertia_scale_batch(topology: NDArray[np.int64], parameters: Array, q: Array, scale: Array) -> None:
-    """`inertia_scale_kernel` over rows: q (B, nq), scale (B, n)."""
-    for b in range(q.shape[0]):
-        inertia_scale_kernel(topology, parameters, q[b], scale[b])
-
-
-
 def inertia_scale(robot: RobotModel, q: Array) -> Array:
     """`inertia_scale_kernel` for checked rows q (B, nq); shape (B, n)."""
     scale = np.empty((len(q), robot.n))
-    inertia_scale_batch(robot.topology, robot.parameters, q, scale)
+    for row, out in zip(q, scale, strict=True):
+        inertia_scale_kernel(robot.topology, robot.parameters, row, out)
     return scale
-
 
 
 def solved_accelerations(M: Array, left: Array, scale: Array, robot: str, names: tuple[str, ...]) -> Array:
@@ -100,4 +91,3 @@ def solved_accelerations(M: Array, left: Array, scale: Array, robot: str, names:
         if coordinate >= 0:
             raise no_inertia(names[coordinate], robot)
     return qdd
-

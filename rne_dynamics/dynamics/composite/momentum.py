@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.compiling.plain import per_body
-from rne_dynamics.dynamics.declared.arguments import Arm, as_floats, state_arrays, with_floating_root
+from rne_dynamics.dynamics.declared.arguments import Arm, state_arrays, vectors, with_floating_root
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.kinematics.jacobian import ANGULAR, BODY_MOTIONS, LINEAR, add_column
 from rne_dynamics.dynamics.kinematics.joint_motion import (
@@ -285,19 +285,15 @@ def world_vectors(
     lead: tuple[int, ...], **values: ArrayLike | str | None
 ) -> tuple[dict[str, Array], tuple[int, ...]]:
     """Arguments given in numbers, and the shape (…, 3) of the answer; `ArgumentError` where they do not fit."""
-    given = {name: _vectors(name, v) for name, v in values.items() if v is not None and not isinstance(v, str)}
+    given = {
+        name: vectors(name, value, 3, "it must be finite, shape (..., 3)") for name, value in values.items()
+        if value is not None and not isinstance(value, str)
+    }  # fmt: skip
     try:
         return given, np.broadcast_shapes((*lead, 3), *(x.shape for x in given.values()))
     except ValueError:
         shapes = ", ".join(f"{name} {x.shape}" for name, x in given.items())
         raise ArgumentError(f"{shapes} do not broadcast with states of leading shape {lead}") from None
-
-
-def _vectors(name: str, value: ArrayLike) -> Array:
-    array = as_floats(name, value)
-    if array.ndim == 0 or array.shape[-1] != 3 or not np.isfinite(array).all():
-        raise ArgumentError(f"{name} is {array.tolist()}; it must be finite, shape (..., 3)")
-    return array
 
 
 def chosen_links(robot: RobotModel, links: Iterable[str] | None) -> BodySums:

@@ -50,24 +50,13 @@ def state_arrays(robot: RigidRobot, **arguments: ArrayLike) -> tuple[tuple[int, 
 
     `ArgumentError`: not finite numbers, wrong last dimension, leading dimensions that do not broadcast.
     """
-    rows = []
-    try:
-        for name, value in arguments.items():
-            row = _plain_row(value, robot.nq if name == "q" else robot.n)
-            if row is None:
-                return _broadcast_state(robot, arguments)
-            rows.append(row)
-    except AttributeError:
-        check_loaded(robot)
-        raise
-    return (), rows
-
-
-def _plain_row(value: ArrayLike, width: int) -> Array | None:
-    """`value` as one row where it needs no conversion at all, which is the case in a control loop."""
-    if type(value) is not np.ndarray or value.dtype != np.float64 or value.shape != (width,):
-        return None
-    return value.reshape(1, width) if value.flags.carray and all_finite(value) else None
+    check_loaded(robot)
+    arrays = {}
+    for name, value in arguments.items():
+        width = robot.nq if name == "q" else robot.n
+        wanted = f"robot {robot.name!r} wants (..., {width}), in the order of robot.joint_names"
+        arrays[name] = vectors(name, value, width, wanted, partial(_at_joint, robot, name))
+    return as_rows(arrays)
 
 
 @kernel
@@ -77,15 +66,6 @@ def all_finite(values: Array) -> bool:
     for k in range(values.shape[0]):
         finite &= np.isfinite(values[k])
     return finite
-
-
-def _broadcast_state(robot: RigidRobot, arguments: Mapping[str, ArrayLike]) -> tuple[tuple[int, ...], list[Array]]:
-    arrays = {}
-    for name, value in arguments.items():
-        width = robot.nq if name == "q" else robot.n
-        wanted = f"robot {robot.name!r} wants (..., {width}), in the order of robot.joint_names"
-        arrays[name] = vectors(name, value, width, wanted, partial(_at_joint, robot, name))
-    return as_rows(arrays)
 
 
 def vectors(
@@ -211,9 +191,7 @@ class BaseMotion:
         """
         parts = {}
         for name in ("linear_velocity", "angular_velocity", "linear_acceleration", "angular_acceleration"):
-            array = parts[name] = as_floats(f"base_motion.{name}", getattr(self, name))
-            if array.ndim == 0 or array.shape[-1] != 3 or not np.isfinite(array).all():
-                raise ArgumentError(f"base_motion.{name} is {array.tolist()}; it must be finite, shape (..., 3)")
+            parts[name] = vectors(f"base_motion.{name}", getattr(self, name), 3, "it must be finite, shape (..., 3)")
         lead, (v, w, dv, dw, g) = as_rows(parts | {"gravity turned by rotation": gravity @ self._checked_rotation()})
         return np.concatenate([v, w, dv - g, dw], axis=-1).reshape((*lead, 12))
 

@@ -210,7 +210,7 @@ class Quantity:
         arm = Arm(robot.topology, parameters, motion.reshape(1, 12), np.empty((1, 0, 6)))
         kernel = self.traced or self.for_robot(robot).batch
         return Recipe(
-            self.name, robot.name, kernel, (arm, self.extra(robot, link)), (), sample_of(robot, self.inputs),
+            self.name, robot.name, kernel, (arm, self.extra(robot, link)), sample_of(robot, self.inputs),
             self.shape(robot), multiplies=self.multiplies,
         )  # fmt: skip
 

@@ -127,7 +127,7 @@ def _address(
         rng = Dice(1)
         numbers = given(robot.parameters[None], robot.base_at_rest[None], same)[0]
         sample = random_configuration(robot, rng), *(rng.uniform(0.0, 1.0, (robot.n,)) for _ in range(3)), numbers
-        return Recipe(name, robot.name, kernel, model, (), sample, shape)
+        return Recipe(name, robot.name, kernel, model, sample, shape)
 
     if not robot.specialised:
         return 0

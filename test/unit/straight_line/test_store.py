@@ -148,7 +148,7 @@ def scaled(factor):
 
 def test_an_edit_of_a_helper_is_another_file():
     def of(kernel):
-        made = Recipe("scaled", "robot", kernel, (), (), (np.ones(2),), (2,))
+        made = Recipe("scaled", "robot", kernel, (), (np.ones(2),), (2,))
         return machine_code.key(made, STATE, processor())
 
     assert of(scaled(2.0)) == of(scaled(2.0))
