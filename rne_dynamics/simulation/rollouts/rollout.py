@@ -17,13 +17,14 @@ from rne_dynamics.errors import ArgumentError, SimulationError
 from rne_dynamics.model.inertia import Array, Rebuilt
 from rne_dynamics.simulation.mismatch.different_arm import DifferentArm, phases_of
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
-from rne_dynamics.simulation.plant.arrays import NO_WRENCH, OwnCode, PlantRows
+from rne_dynamics.simulation.plant.arrays import NO_WRENCH, OwnCode
 from rne_dynamics.simulation.plant.base_motion import check_base_trajectory
 from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.rollouts.closed_loop import DONE, Clock, Columns, Course, LawRows, closed_loops
+from rne_dynamics.simulation.rollouts.closed_loop import DONE, Clock, Columns, Course, closed_loops
 from rne_dynamics.simulation.rollouts.many import (
     ManyRollouts,
+    Packed,
     course,
     own_code_of,
     packed_loop,
@@ -144,7 +145,7 @@ class Rollout(Rebuilt):
     #: the desired motion at every cycle; shape (cycles + 1, 3, n)
     references: Array = field(init=False, repr=False)
     clock: Clock = field(init=False, repr=False)
-    _packed: tuple[PlantRows, LawRows] | None = field(init=False, repr=False)
+    _packed: Packed | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         base_moves = self.base_known and self.plant.base_motion is not None
@@ -172,7 +173,7 @@ class Rollout(Rebuilt):
     @cached_property
     def _own_code(self) -> tuple[OwnCode, Columns]:
         assert self._packed is not None
-        return own_code_of(self.plant.tree, self.controller.robot.open_tree, *self._packed, rows=False)
+        return own_code_of(self.plant, self.controller, self._packed.plants, self._packed.gains, rows=False)
 
     @property
     def time(self) -> Array:
@@ -210,10 +211,10 @@ class Rollout(Rebuilt):
             return self._cycle_by_cycle(start, progress)
         rows = clock.cycles + 1
         now = course(start.q[None], start.qd[None], rows, terms=True)
-        (plants, laws), (code, columns) = self._packed, self._own_code
+        plants, law, _ = self._packed
         for begin in range(0, rows, _CYCLES):
             end = min(begin + _CYCLES, rows)
-            closed_loops(plants, laws, code, columns, clock, self.references, now, (0, 1), (begin, end))
+            closed_loops(plants, law, *self._own_code, clock, self.references, now, (0, 1), (begin, end))
             if now.status[0] != DONE:
                 repeat_failed_step(plant, plant.tree, plants, clock, now, 0)
             if progress is not None:
@@ -277,7 +278,7 @@ class Rollout(Rebuilt):
         first = self.trajectory.sample(0.0)
         q = rows_of(measured(first.q, robot.nq, "reference.q"), count, (robot.nq,), "q")
         qd = rows_of(measured(first.qd, robot.n, "reference.qd"), count, (robot.n,), "qd")
-        return Samples(robot, self.controller.robot.open_tree, count, q, qd, *self._packed)
+        return Samples(robot, count, q, qd, self._packed.plants, self._packed.gains)
 
     def run_many(
         self,
@@ -310,8 +311,10 @@ class Rollout(Rebuilt):
         if keep_every < 0:
             raise ArgumentError(f"keep_every is {keep_every}; it must be 0 or above")
         clock = self.clock._replace(every=int(keep_every))
-        code, columns = own_code_of(samples.robot, samples.model, samples.plants, samples.laws, rows=True)
-        return run_many(self.plant, samples, code, columns, self.references, clock, threads=threads, progress=progress)
+        code = own_code_of(self.plant, self.controller, samples.plants, samples.gains, rows=True)
+        return run_many(
+            self.plant, self._packed.law, samples, code, self.references, clock, threads=threads, progress=progress
+        )
 
     def _log(self, now: Course) -> Log:
         (q, qd, effort), terms = now.states[:, 0], now.terms[:, 0]
