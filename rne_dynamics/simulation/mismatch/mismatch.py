@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rne_dynamics.errors import ArgumentError, unknown
+from rne_dynamics.errors import ArgumentError, refuse, unknown
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.protocol import Robot
-from rne_dynamics.model.tree import Friction, KinematicTree, Payload, TreeJoint, TreeLink
+from rne_dynamics.model.tree import KinematicTree, Payload, TreeJoint
 
 
 def three_numbers(what: str, given: Any) -> tuple[float, ...]:
     """Three finite numbers; `ArgumentError` otherwise, whose message begins with `what`."""
-    try:
+    with contextlib.suppress(TypeError, ValueError):
         row = tuple(float(x) for x in given)
-    except (TypeError, ValueError):
-        row = ()
-    if len(row) != 3 or not all(map(math.isfinite, row)):
-        raise ArgumentError(f"{what} {given!r}; it must be three finite numbers")
-    return row
+        if len(row) == 3 and all(map(math.isfinite, row)):
+            return row
+    raise ArgumentError(f"{what} {given!r}; it must be three finite numbers")
+
+
+def check_known(names: Iterable[str], known: Sequence[str], kind: str, owner: str) -> None:
+    """`ArgumentError` for a name that is not known."""
+    for name in names:
+        if name not in known:
+            raise ArgumentError(unknown(kind, name, known, owner))
 
 
 #: Parts of something: below 1. Everything else only must not be negative.
@@ -127,15 +133,18 @@ class Mismatch:
         for each in fields(self):
             if isinstance(each.default, float):
                 _check_number(each.name, getattr(self, each.name))
-        if isinstance(self.seed, bool) or not (isinstance(self.seed, int) and self.seed >= 0):
-            raise ArgumentError(f"mismatch: seed is {self.seed!r}; it must be a whole number, not negative")
-        if self.encoder not in ("motor", "link"):
-            raise ArgumentError(f"mismatch: encoder is {self.encoder!r}; it must be 'motor' or 'link'")
-        if self.stiffness < math.inf and self.spring_frequency > 0.0:
-            raise ArgumentError(f"mismatch: stiffness is {self.stiffness:g} and spring_frequency is "
-                                f"{self.spring_frequency:g}; give one of them")  # fmt: skip
-        if self.backlash > 0.0 and not self.elastic:
-            raise ArgumentError(f"mismatch: backlash is {self.backlash:g} without a spring; give a stiffness")
+        refuse(
+            ArgumentError,
+            (isinstance(self.seed, bool) or not (isinstance(self.seed, int) and self.seed >= 0),
+             f"mismatch: seed is {self.seed!r}; it must be a whole number, not negative"),
+            (self.encoder not in ("motor", "link"),
+             f"mismatch: encoder is {self.encoder!r}; it must be 'motor' or 'link'"),
+            (self.stiffness < math.inf and self.spring_frequency > 0.0,
+             f"mismatch: stiffness is {self.stiffness:g} and spring_frequency is {self.spring_frequency:g}; give one "
+             "of them"),
+            (self.backlash > 0.0 and not self.elastic,
+             f"mismatch: backlash is {self.backlash:g} without a spring; give a stiffness"),
+        )  # fmt: skip
         if self.payload is not None:
             object.__setattr__(self, "payload", _payload(self.payload))
         object.__setattr__(self, "push", _pushes(self.push))
@@ -145,10 +154,7 @@ class Mismatch:
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Mismatch:
         """The mismatch of values by name, as a YAML file has them; ArgumentError also for unknown names."""
-        known = [each.name for each in fields(cls)]
-        for name in values:
-            if name not in known:
-                raise ArgumentError(unknown("field", name, known, "a mismatch"))
+        check_known(values, [each.name for each in fields(cls)], "field", "a mismatch")
         return cls(**values)
 
     @property
@@ -215,19 +221,15 @@ class Mismatch:
         friction = self.friction_scale * (1.0 + self.friction * self.stream(2).uniform(-1.0, 1.0, joints))
         rotor = self.rotor_scale * (1.0 + self.rotor * self.stream(3).uniform(-1.0, 1.0, joints))
 
-        def link(given: TreeLink, k: int) -> TreeLink:
-            body = given.inertia
-            if body is None:
-                return given
-            return replace(given, inertia=Inertia(mass[k] * body.mass, body.com + shift[k], mass[k] * body.inertia))
+        def body(given: Inertia | None, k: int) -> Inertia | None:
+            return given and Inertia(mass[k] * given.mass, given.com + shift[k], mass[k] * given.inertia)
 
         def joint(given: TreeJoint, k: int) -> TreeJoint:
-            rubbing = {name: friction[k] * getattr(given.friction, name) for name in _SCALED}
-            law: Friction = replace(given.friction, **rubbing)
+            law = replace(given.friction, **{name: friction[k] * getattr(given.friction, name) for name in _SCALED})
             return replace(given, friction=law, rotor_inertia=rotor[k] * given.rotor_inertia)
 
         return replace(
-            tree, links=tuple(link(x, k) for k, x in enumerate(tree.links)),
+            tree, links=tuple(replace(x, inertia=body(x.inertia, k)) for k, x in enumerate(tree.links)),
             joints=tuple(joint(x, k) for k, x in enumerate(tree.joints)),
         )  # fmt: skip
 
@@ -249,9 +251,7 @@ class Mismatch:
             changes.pop("at", None)
             if isinstance(at, bool) or not (isinstance(at, (int, float)) and before <= at < math.inf):
                 raise ArgumentError(f"mismatch: script has an event at {at!r} s; times must be finite and in order")
-            for name in changes:
-                if name not in known:
-                    raise ArgumentError(unknown("field that changes", name, known, "a script of a mismatch"))
+            check_known(changes, known, "field that changes", "a script of a mismatch")
             before = float(at)
             events.append((before, changes))
         return tuple(events)

@@ -17,7 +17,7 @@ import numpy as np
 
 from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.dynamics.kinematics.kinematics import quaternion_matrices
-from rne_dynamics.errors import SimulationError
+from rne_dynamics.errors import SimulationError, refuse
 from rne_dynamics.input_file import MOST_ARRAYS, check_regular, limited_lines, read_arrays
 from rne_dynamics.model.inertia import Array, Rebuilt
 
@@ -90,9 +90,8 @@ def check_base_trajectory(trajectory: BaseTrajectory, begin: float, end: float) 
 
 
 def _at(trajectory: BaseTrajectory, t: float) -> dict[str, Array]:
-    motion = trajectory.motion(t)
+    motion, position = trajectory.motion(t), np.asarray(trajectory.position(t), dtype=np.float64)
     motion.packed(np.zeros(3))  # shapes, finite numbers, a rotation
-    position = np.asarray(trajectory.position(t), dtype=np.float64)
     if position.shape != (3,) or not np.isfinite(position).all():
         raise SimulationError(
             f"base motion: the position at t = {t:.4g} s is {position.tolist()}; it must be finite, shape (3,)"
@@ -271,9 +270,7 @@ class SampledBase(Rebuilt):
     def _curve(self, t: float) -> Array:
         """x y z and the quaternion, not normalised, with their first and second derivatives; shape (3, 7)."""
         k = int(np.searchsorted(self._knots, t, side="right")) - 1
-        if k < 0:
-            return at_time(self._pieces[0], 0.0)
-        return at_time(self._pieces[k], t - float(self._knots[k]))
+        return at_time(self._pieces[max(k, 0)], t - float(self._knots[k]) if k >= 0 else 0.0)
 
     def _checked(self) -> tuple[Array, Array]:
         """Times, and poses with quaternions of length 1 that do not change their sign; (poses,), (poses, 7)."""
@@ -288,20 +285,19 @@ class SampledBase(Rebuilt):
                 f"{who}: times have shape {t.shape}, positions {np.shape(self.positions)}, quaternions "
                 f"{np.shape(self.quaternions)}; they must be (poses,), (poses, 3) and (poses, 4), at least 4 poses"
             )
-        finite = np.isfinite(t) & np.isfinite(poses).all(axis=1)
-        if not finite.all():
-            raise SimulationError(f"{who}: pose {int(np.argmin(finite))} is not finite; every number must be")
-        if not (np.diff(t) > 0.0).all():
-            k = int(np.argmin(np.diff(t) > 0.0))
-            raise SimulationError(
-                f"{who}: the time of pose {k + 1} is {t[k + 1]:.9g} s, after {t[k]:.9g} s; times must increase"
-            )
+        finite, grows = np.isfinite(t) & np.isfinite(poses).all(axis=1), np.diff(t) > 0.0
         length = np.linalg.norm(poses[:, 3:], axis=1)
-        if np.abs(length - 1.0).max() > _UNIT:
-            k = int(np.argmax(np.abs(length - 1.0)))
-            raise SimulationError(
-                f"{who}: the quaternion of pose {k} has the length {length[k]:.4g}; it must be 1 (order x y z w)"
-            )
+        later, longest = int(np.argmin(grows)), int(np.argmax(np.abs(length - 1.0)))
+        refuse(
+            SimulationError,
+            (not finite.all(), f"{who}: pose {int(np.argmin(finite))} is not finite; every number must be"),
+            (not grows.all(),
+             f"{who}: the time of pose {later + 1} is {t[later + 1]:.9g} s, after {t[later]:.9g} s; times must "
+             "increase"),
+            (np.abs(length - 1.0).max() > _UNIT,
+             f"{who}: the quaternion of pose {longest} has the length {length[longest]:.4g}; it must be 1 (order x y z "
+             "w)"),
+        )  # fmt: skip
         poses[:, 3:] /= length[:, None]
         same = np.einsum("ij,ij->i", poses[1:, 3:], poses[:-1, 3:])
         poses[1:, 3:] *= np.cumprod(np.where(same < 0.0, -1.0, 1.0))[:, None]

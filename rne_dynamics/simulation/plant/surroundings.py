@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
-from rne_dynamics.errors import ArgumentError, SimulationError, unknown
+from rne_dynamics.errors import ArgumentError, SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.mismatch.mismatch import Mismatch, three_numbers
+from rne_dynamics.simulation.mismatch.mismatch import Mismatch, check_known, three_numbers
 from rne_dynamics.simulation.plant.contact_law import (
     APART,
     BOX,
@@ -81,8 +81,7 @@ class SpringyBody:
 
     def __post_init__(self) -> None:
         what = f"surroundings: {self.kind!r}"
-        if str(self.kind) not in KINDS:
-            raise ArgumentError(unknown("kind", str(self.kind), list(KINDS), "surroundings"))
+        check_known([str(self.kind)], list(KINDS), "kind", "surroundings")
         for name in ("point", "normal", "size", "rpy"):
             object.__setattr__(self, name, three_numbers(f"{what} has the {name}", getattr(self, name)))
         for name in ("radius", "stiffness", "slip", "damping", "friction"):
@@ -208,9 +207,7 @@ def _made(kind: type[Any], values: Any) -> Any:
         raise ArgumentError(f"surroundings: {what} is {values!r}; write {{{known[0]}: …, point: [x, y, z], …}}")
     own = _SHAPE.get(str(values.get("kind")), known)
     known = [name for name in known if name in own or not any(name in names for names in _SHAPE.values())]
-    for name in values:
-        if name not in known:
-            raise ArgumentError(unknown("field", str(name), known, f"surroundings: {what}"))
+    check_known(map(str, values), known, "field", f"surroundings: {what}")
     if known[0] not in values:
         has = ", ".join(map(str, values)) or "nothing"
         raise ArgumentError(f"surroundings: {what} has no {known[0]}; it has {has}")
@@ -246,9 +243,7 @@ class Scene:
 
         Raises ArgumentError: names the field, its value and what is allowed.
         """
-        for name in values:
-            if name not in _KEYS:
-                raise ArgumentError(unknown("key", name, _KEYS, "a scene"))
+        check_known(values, _KEYS, "key", "a scene")
         if "touching" in values and "bodies" not in values:
             raise ArgumentError("scene: touching is given without bodies; give some, or leave it out")
         around = Surroundings.of(values["bodies"], values.get("touching", ())) if "bodies" in values else None
