@@ -6,9 +6,8 @@ of the mesh to round-off.
 
 Files with the nodal modes and the nodal mass matrix of a flexible link, as finite-element programs write them.
 
-A file is a NumPy archive (.npz) or a JSON object. A value may be the name of a Matrix Market file in the same folder
-(.mtx, full or sparse), as most programs export their matrices. The keys are the arguments of `NodalMesh` and
-`nodal_link`:
+A file is a NumPy archive (.npz) or a JSON object; `scipy.io.mmread` reads the Matrix Market files that most programs
+export. The keys are the arguments of `NodalMesh` and `nodal_link`:
 
 =================  ====================================  ======================================================
 key                shape                                 what
@@ -39,7 +38,6 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics import input_file
 from rne_dynamics.errors import DescriptionError, ModelError, unknown_name
-from rne_dynamics.input_file import MOST_ARRAYS, check_regular
 from rne_dynamics.model.flexible.modal import ModalLink, TableField, modal_damping
 from rne_dynamics.model.flexible.nodal_mesh import (
     Motion,
@@ -79,16 +77,22 @@ class ArrayFile:
         """Raise `DescriptionError` about a key."""
         raise DescriptionError(f"{self.path}: {key} {what}")
 
-    def array(self, key: str, *shapes: tuple[int, ...]) -> Array:
-        """The numbers of a key, in one of some shapes."""
+    def numbers(self, key: str, wanted: str = "") -> Array:
+        """The finite numbers of a key."""
         try:
             found = np.asarray(self.data[key], dtype=np.float64)
         except (TypeError, ValueError):
-            self.fail(key, f"is not an array of numbers; it must have the shape {_either(shapes)}")
-        if found.shape not in shapes:
-            self.fail(key, f"has the shape {found.shape}; it must be {_either(shapes)}")
+            self.fail(key, f"is not an array of numbers{wanted}")
         if not np.isfinite(found).all():
             self.fail(key, "has numbers that are not finite; every one must be")
+        return found
+
+    def array(self, key: str, shape: tuple[int, ...], *others: tuple[int, ...]) -> Array:
+        """The numbers of a key, in one of some shapes."""
+        either = " or ".join(str(one) if one else "() (one number)" for one in (shape, *others))
+        found = self.numbers(key, f"; it must have the shape {either}")
+        if found.shape not in (shape, *others):
+            self.fail(key, f"has the shape {found.shape}; it must be {either}")
         return found
 
     def array_or_zeros(self, key: str, shape: tuple[int, ...]) -> Array:
@@ -132,10 +136,6 @@ def _once(path: Path, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for k, (key, _) in enumerate(pairs) if key in dict(pairs[:k]))
         raise DescriptionError(f"{path}: {twice} is given twice; give it once")
     return data
-
-
-def _either(shapes: tuple[tuple[int, ...], ...]) -> str:
-    return " or ".join(str(shape) if shape else "() (one number)" for shape in shapes)
 
 
 def nodal_link(
@@ -259,47 +259,11 @@ def read_nodal_link(file: ArrayFile, link: str) -> ModalLink:
 
 
 def _value(file: ArrayFile, key: str) -> Any:
-    """Numbers, sparse matrices, and plain numbers or lists where nodes or names are meant."""
-    value = file.data[key]
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value.item()
-    if isinstance(value, str):
-        value = _matrix_market(file, key, value)
-    if hasattr(value, "tocsr"):  # SciPy's sparse matrices; what is no matrix of the mesh is small
-        if key in ("mass", "stiffness"):
-            return value
-        value = value.toarray()
+    """Numbers; plain whole numbers or lists where nodes or names are meant."""
     if key in _WHOLE or key == "modes":
-        return _listed(file, key, value)
-    try:
-        found = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        file.fail(key, "is not an array of numbers, nor the name of a Matrix Market file (.mtx)")
-    if not np.isfinite(found).all():
-        file.fail(key, "has numbers that are not finite; every one must be")
-    if key == "frequencies":
-        return found.ravel()  # Matrix Market knows columns only
-    return float(found.item()) if found.size == 1 else found.ravel() if key == "damping_ratio" else found
-
-
-def _matrix_market(file: ArrayFile, key: str, name: str) -> Any:
-    from scipy.io import mminfo, mmread
-
-    path = file.path.parent / name
-    if path.suffix.lower() != ".mtx":
-        file.fail(key, f"is {name!r}; it must be numbers, or the name of a Matrix Market file that ends in .mtx")
-    try:
-        check_regular(path, MOST_ARRAYS)
-        rows, columns, entries, *_ = mminfo(path)
-        if 8 * max(rows * columns, entries) > MOST_ARRAYS:
-            file.fail(key, f"has {rows} x {columns} numbers in {path}; at most {MOST_ARRAYS // 8} are allowed")
-        return mmread(path)
-    except OSError as error:
-        raise DescriptionError(f"{path}: {error.strerror or error}; {file.path} names it for {key}") from None
-    except (ValueError, TypeError, IndexError, OverflowError) as error:
-        raise DescriptionError(
-            f"{path}: is not a Matrix Market file: {' '.join(str(error).split())}; {file.path} names it for {key}"
-        ) from None
+        return _listed(file, key, file.data[key])
+    found = file.numbers(key)
+    return float(found.item()) if found.size == 1 else found
 
 
 def _listed(file: ArrayFile, key: str, value: Any) -> Any:

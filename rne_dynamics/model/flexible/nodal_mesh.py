@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.errors import ModelError
+from rne_dynamics.errors import ModelError, refuse
 from rne_dynamics.model.flexible.modal import drawn_in
 from rne_dynamics.model.inertia import Array, Inertia, frozen_array, skew
 
@@ -258,14 +258,11 @@ class NodalMesh:
             raise ModelError(f"{what} is {value!r}; it must be the number of a node or a list of them, counted from 0")
         if group.min() < 0 or group.max() >= P or len(set(group.tolist())) < len(group):
             raise ModelError(f"{what} is {group.tolist()}; every number must be there once, from 0 to {P - 1}")
-        if self.unknowns == 3:
-            away = X[group] - X[group].mean(axis=0)
-            spread = np.linalg.svd(away, compute_uv=False) if len(group) > 2 else np.zeros(3)
-            if not spread[1] > 1e-6 * max(spread[0], 1e-300):
-                raise ModelError(
-                    f"{what} is {group.tolist()}; nodes without rotations give a turn only where there are three or "
-                    "more that are not on a line"
-                )
+        if self.unknowns == 3 and np.linalg.matrix_rank(X[group] - X[group].mean(axis=0), tol=1e-6 * np.ptp(X)) < 2:
+            raise ModelError(
+                f"{what} is {group.tolist()}; nodes without rotations give a turn only where there are three or more "
+                "that are not on a line"
+            )
         return group.astype(np.int64)
 
 
@@ -279,9 +276,11 @@ def _nodal_matrix(value: Any, P: int, what: str) -> Any:
             f"{what} has the shape {matrix.shape} for {P} nodes; it must be {(6 * P, 6 * P)}, or {(3 * P, 3 * P)} "
             "for nodes without rotations"
         )
-    if not np.isfinite(matrix.data).all():
-        raise ModelError(f"{what} has numbers that are not finite; every one must be")
     apart = abs(matrix - matrix.T).max()
-    if apart > _FEW_DIGITS * abs(matrix).max():
-        raise ModelError(f"{what} is not symmetric: entries differ from their mirror images by up to {apart:.3g}")
+    refuse(
+        ModelError,
+        (not np.isfinite(matrix.data).all(), f"{what} has numbers that are not finite; every one must be"),
+        (apart > _FEW_DIGITS * abs(matrix).max(),
+         f"{what} is not symmetric: entries differ from their mirror images by up to {apart:.3g}"),
+    )  # fmt: skip
     return 0.5 * (matrix + matrix.T)

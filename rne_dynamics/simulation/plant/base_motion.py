@@ -18,7 +18,7 @@ import numpy as np
 from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.dynamics.kinematics.kinematics import quaternion_matrices
 from rne_dynamics.errors import SimulationError, refuse
-from rne_dynamics.input_file import MOST_ARRAYS, check_regular, limited_lines, read_arrays
+from rne_dynamics.input_file import MOST_ARRAYS, check_regular, limited_lines
 from rne_dynamics.model.inertia import Array, Rebuilt
 
 #: Step of the differences by which a trajectory is checked, s, and at how many times.
@@ -227,8 +227,7 @@ class SampledBase(Rebuilt):
         Parameters
         ----------
         path
-            CSV with the columns time, x, y, z, qx, qy, qz, qw in any order, others ignored; or NPZ with the arrays
-            ``time`` (poses,), ``position`` (poses, 3) and ``quaternion`` (poses, 4), x y z w. s and m.
+            CSV with the columns time, x, y, z, qx, qy, qz, qw in any order, others ignored; s and m.
         smoothing
             As for the class.
 
@@ -240,7 +239,7 @@ class SampledBase(Rebuilt):
         path = Path(path)
         try:
             check_regular(path, MOST_ARRAYS)
-            table = _read_npz(path) if path.suffix == ".npz" else _read_csv(path)
+            table = _read_csv(path)
         except OSError as error:
             raise SimulationError(f"{path}: the base motion cannot be read: {error.strerror or error}") from None
         return SampledBase(*table, smoothing=smoothing, source=str(path))
@@ -361,16 +360,3 @@ def _numbers(path: Path, line: int, row: Mapping[str, str | None]) -> list[float
         ) from None
 
 
-def _read_npz(path: Path) -> tuple[Array, Array, Array]:
-    names = ("time", "position", "quaternion")
-    try:
-        archive = read_arrays(path)
-    except ValueError as error:
-        raise SimulationError(
-            f"{path}: it is not an NPZ file of plain arrays: {error}; write it by numpy.savez"
-        ) from None
-    missing = [name for name in names if name not in archive]
-    if missing:
-        raise SimulationError(f"{path}: it has no array {', '.join(missing)}; needed are {', '.join(names)}")
-    time, position, quaternion = (archive[name] for name in names)
-    return time, position, quaternion

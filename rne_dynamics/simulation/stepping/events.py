@@ -7,7 +7,7 @@ import numpy as np
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import BACKWARD, BASE, FORWARD, LOWER, UPPER, PlantArrays, base_at
+from rne_dynamics.simulation.plant.arrays import BASE, LOWER, UPPER, PlantArrays, base_at
 from rne_dynamics.simulation.stepping.collocation import gauss_legendre
 from rne_dynamics.simulation.stepping.contact import (
     held,
@@ -72,7 +72,6 @@ def step_with_events(
         if left <= 0.0:  # the last piece ended in an event
             return 0.0
         apart(states_of_joints, (plant, bias, A, effort, piece))
-        _apply_friction(plant, effort, piece)
         taken = _until_event(plant, piece, left, dt, q_new, qd_new)
         if taken < 0.0 or taken == np.inf:
             return -1.0 if taken < 0.0 else 0.0
@@ -84,17 +83,6 @@ def step_with_events(
         copy_into(piece.qd, qd_new)
         left -= taken
     return left
-
-
-@helper
-def _apply_friction(plant: PlantArrays, effort: Array, piece: Piece) -> None:
-    """Fill `piece.drive`: the efforts less Coulomb friction of the joints that slide."""
-    for j in range(effort.shape[0]):
-        piece.drive[j] = effort[j]
-        if not piece.locked[j] and piece.direction[j] > 0.0:
-            piece.drive[j] -= plant.joints[j, FORWARD]
-        elif not piece.locked[j] and piece.direction[j] < 0.0:
-            piece.drive[j] += plant.joints[j, BACKWARD]
 
 
 @helper

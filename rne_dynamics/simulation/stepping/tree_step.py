@@ -34,9 +34,7 @@ from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_ker
 from rne_dynamics.errors import SimulationError, no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import (
-    BACKWARD,
     BASE,
-    FORWARD,
     LOWER,
     NO_CODE,
     UPPER,
@@ -46,7 +44,7 @@ from rne_dynamics.simulation.plant.arrays import (
 )
 from rne_dynamics.simulation.plant.coordinates import LEAVE, State
 from rne_dynamics.simulation.plant.plant import ArmPlant, free_joints
-from rne_dynamics.simulation.stepping.contact import held, implicit_velocities, kept_within_stops, rubs
+from rne_dynamics.simulation.stepping.contact import coulomb, held, implicit_velocities, kept_within_stops, rubs
 from rne_dynamics.simulation.stepping.motion import (
     STIFF,
     TIMES,
@@ -205,10 +203,7 @@ def tree_step_kernel(
             smooth = rate * dt <= STIFF
     if smooth:
         for j in range(n):
-            if direction[j] > 0.0:
-                drive[j] -= joints[j, FORWARD]
-            elif direction[j] < 0.0:
-                drive[j] += joints[j, BACKWARD]
+            drive[j] -= coulomb(joints, j, direction[j])
         status = _runge_kutta(plant, tree, last < NEAR_CROSSING, q, v, drive, dt, q_new, v_new)
         if status != DETERMINED or not _interrupted(plant, direction, q, q_new, v_new):
             return status

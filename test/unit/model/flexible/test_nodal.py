@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.interpolate import RegularGridInterpolator
-from scipy.io import mmwrite
 from scipy.linalg import eigvalsh
 from support.errors import relative_error
 from support.flexible_arms import cantilever
@@ -268,11 +267,8 @@ def test_files(kind: str, tmp_path: Path) -> None:
     if kind == ".npz":
         np.savez(file, nodes=X, mass=M, stiffness=K, root=0, tip=6, modes=4, damping_ratio=0.01)
     else:
-        mmwrite(tmp_path / "mass.mtx", sparse.coo_matrix(M), symmetry="symmetric", precision=17)
-        mmwrite(tmp_path / "stiffness.mtx", sparse.coo_matrix(K), precision=17)
-        mmwrite(tmp_path / "nodes.mtx", X, precision=17)
         file.write_text(json.dumps({
-            "nodes": "nodes.mtx", "mass": "mass.mtx", "stiffness": "stiffness.mtx", "root": 0, "tip": 6,
+            "nodes": X.tolist(), "mass": M.tolist(), "stiffness": K.tolist(), "root": 0, "tip": 6,
             "modes": ["a", "b", "c", "d"], "points": [3, 6], "damping_ratio": 0.01,
         }))  # fmt: skip
     link = load_modal_link(file, "beam")
@@ -322,10 +318,8 @@ def test_nodes_without_rotations_need_groups() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"mass": "none.mtx"}, r"none.mtx: .*arm.json names it for mass"),
-        ({"mass": "arm.json"}, r"mass is 'arm.json'; it must be numbers, or the name of a Matrix Market file"),
-        ({"stiffness": "bad.mtx"}, r"bad.mtx: is not a Matrix Market file"),
-        ({"root": "x"}, r"root is 'x'; it must be numbers"),
+        ({"mass": "none.mtx"}, r"mass is not an array of numbers"),
+        ({"root": "x"}, r"root is 'x'; it must be whole numbers"),
         ({"root": 0.5}, r"root is 0.5; it must be whole numbers: nodes"),
         ({"masss": 1}, r"no key named 'masss'; did you mean 'mass'"),
         ({"tip": None}, r"tip is None; it must be whole numbers"),
@@ -334,7 +328,6 @@ def test_nodes_without_rotations_need_groups() -> None:
 )
 def test_faults_of_files_are_named(change, said: str, tmp_path: Path) -> None:
     X, K, M = mesh(2)
-    (tmp_path / "bad.mtx").write_text("%%MatrixMarket nonsense\n")
     data = {"nodes": X.tolist(), "mass": M.tolist(), "stiffness": K.tolist(), "root": 0, "tip": 2, "modes": 2} | change
     (tmp_path / "arm.json").write_text(json.dumps(data))
     with pytest.raises(DescriptionError, match=said):
