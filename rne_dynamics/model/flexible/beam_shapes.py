@@ -184,13 +184,9 @@ def torsion_roots(count: int, inertia: float) -> list[float]:
 
 def _powers(x: Array, L: float, count: int, first: int, order: int) -> Array:
     """(x/L)^first, (x/L)^(first+1), …, or their derivatives; shape (points, count)."""
-    columns = []
-    for power in range(first, first + count):
-        if power < order:
-            columns.append(np.zeros_like(x))
-        else:
-            columns.append(math.perm(power, order) * (x / L) ** (power - order) / L**order)
-    return np.stack(columns, axis=-1) if columns else np.zeros((len(x), 0))
+    powers = np.arange(first, first + count)
+    factors = np.array([math.perm(power, order) for power in powers.tolist()], dtype=np.float64)  # 0 where they vanish
+    return np.asarray(factors * (x[:, None] / L) ** np.maximum(powers - order, 0) / L**order)
 
 
 def _element_shapes(beam: Beam, direction: int) -> ShapeFunctions:

@@ -38,7 +38,7 @@ import numpy as np
 
 from rne_dynamics.errors import DescriptionError, ModelError
 from rne_dynamics.model.flexible.modal import ModalLink, TableField, modal_damping
-from rne_dynamics.model.flexible.nodal import ArrayFile, read_arrays, read_nodal_link
+from rne_dynamics.model.flexible.nodal import ArrayFile, are_names, read_arrays, read_nodal_link
 from rne_dynamics.model.inertia import Array, Inertia
 
 _NEEDED = ("modes", "mass", "com", "inertia", "C_k", "C_kl", "K", "tip", "points", "translations", "rotations")
@@ -84,11 +84,10 @@ def load_modal_link(path: str | PathLike[str], link: str) -> ModalLink:
 
 def _names(file: ArrayFile) -> tuple[str, ...]:
     value = file.data["modes"]
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
+    value = value.tolist() if isinstance(value, np.ndarray) else value
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return tuple(f"mode{k + 1}" for k in range(value))
-    if not (isinstance(value, list) and value and all(isinstance(name, str) and name for name in value)):
+    if not are_names(value):
         file.fail("modes", f"is {value!r}; it must be a list of names, or how many modes there are, at least 1")
     return tuple(value)
 

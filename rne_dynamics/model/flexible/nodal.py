@@ -269,13 +269,18 @@ def _value(file: ArrayFile, key: str) -> Any:
 def _listed(file: ArrayFile, key: str, value: Any) -> Any:
     """Node numbers, lists of them and names: plain whole numbers, strings and lists."""
     plain = value.tolist() if isinstance(value, np.ndarray) else value
-    if key == "modes" and isinstance(plain, list) and all(isinstance(name, str) and name for name in plain):
+    if key == "modes" and are_names(plain):
         return plain
     try:
         return _whole(plain)
     except (TypeError, ValueError, OverflowError):
         wanted = "names, or how many there are" if key == "modes" else "whole numbers: nodes, counted from 0"
         file.fail(key, f"is {plain!r}; it must be {wanted}")
+
+
+def are_names(value: Any) -> bool:
+    """Whether a value is a list of names."""
+    return isinstance(value, list) and len(value) > 0 and all(isinstance(name, str) and name for name in value)
 
 
 def _whole(value: Any) -> Any:

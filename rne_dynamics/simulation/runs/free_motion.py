@@ -234,12 +234,7 @@ def _row(motion: _Motion, t: float, state: BodyStates) -> tuple[float | Array, .
 
 
 def _effort_function(robot: RobotModel, effort: Effort | ArrayLike | None) -> Callable[[float, BodyStates], Array]:
-    if callable(effort):
-        law = effort
-        return lambda t, state: _checked(robot, law(t, *joint_coordinates(robot, state)))
-    constant = np.zeros(robot.n) if effort is None else _checked(robot, effort)
-    return lambda t, state: constant
-
-
-def _checked(robot: RobotModel, effort: ArrayLike) -> Array:
-    return finite_vector("the effort", effort, [f"joint {x!r}" for x in robot.joint_names], f"robot {robot.name!r}")
+    given = np.zeros(robot.n) if effort is None else effort
+    law: Effort = given if callable(given) else lambda t, q, qd: given
+    joints, owner = [f"joint {name!r}" for name in robot.joint_names], f"robot {robot.name!r}"
+    return lambda t, state: finite_vector("the effort", law(t, *joint_coordinates(robot, state)), joints, owner)

@@ -188,21 +188,19 @@ class Simulator:
 
     def _held(self, now: State, loads: Array) -> State:
         """One step with the brakes on."""
-        state = self._braked_step(now, loads)
+        if self.plant.coordinates.moves_when_braked:
+            # a brake is a stop on both sides of the joint: it takes the joint's momentum; links and loose passive
+            # joints move on
+            n, held = self.plant.robot.n, self.plant.joints.copy()
+            held[:n, LOWER] = held[:n, UPPER] = now.q
+            state = unchecked_step(self.plant, now, self._zero, self.dt, self.method, loads, held)
+        else:
+            rates = None if now.tree_qd is None else np.zeros_like(now.tree_qd)
+            state = replace(now, t=now.t + self.dt, qd=self._zero, tree_qd=rates)
         if self._arm is not None:
             self._arm.put(state)
             self._steps += self._commanded_at is not None
         return state
-
-    def _braked_step(self, now: State, loads: Array) -> State:
-        if not self.plant.coordinates.moves_when_braked:
-            rates = None if now.tree_qd is None else np.zeros_like(now.tree_qd)
-            return replace(now, t=now.t + self.dt, qd=self._zero, tree_qd=rates)
-        # a brake is a stop on both sides of the joint: it takes the joint's momentum; links and loose passive joints
-        # move on
-        n, held = self.plant.robot.n, self.plant.joints.copy()
-        held[:n, LOWER] = held[:n, UPPER] = now.q
-        return unchecked_step(self.plant, now, self._zero, self.dt, self.method, loads, held)
 
     def reset(self) -> State:
         """Return to the start, with its brakes. Time continues: clocks must not run backwards."""

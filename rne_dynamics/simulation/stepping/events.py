@@ -17,15 +17,7 @@ from rne_dynamics.simulation.stepping.contact import (
     rubs,
     states_of_joints,
 )
-from rne_dynamics.simulation.stepping.motion import (
-    FAST,
-    SLOW,
-    Piece,
-    inverse_needed,
-    piece_of,
-    runge_kutta,
-    too_stiff,
-)
+from rne_dynamics.simulation.stepping.motion import Piece, may_be_stiff, piece_of, runge_kutta, too_stiff
 from rne_dynamics.spatial.rows import copy_into
 
 # an event is found when its time is known to this part of the step, or the joint is past it by no more than this
@@ -57,14 +49,13 @@ def step_with_events(
     copy_into(piece.qd, qd)
     for number in range(4 * n + 8):
         rests = held(plant, piece.q, piece.qd)
-        if rests or (number == 0 and not slow and inverse_needed(plant)):
+        asked = number == 0 and not slow and may_be_stiff(plant)
+        if rests or asked:
             base_at(plant.base, dt - left, base)
             if not apart(response, (plant, base, piece.q, piece.qd, 0.0, M, bias, A)):
                 return -1.0
-        if number == 0 and not slow:
-            stiff = too_stiff(plant, piece.q, A, dt)
-            if stiff != SLOW:
-                return dt if stiff == FAST else -1.0
+        if asked and too_stiff(plant, A, dt):
+            return dt
         if rests and apart(impact, (plant, bias, A, piece.q, piece.qd, effort, _GRAZE * dt)):
             copy_into(q_new, piece.q)
             copy_into(qd_new, piece.qd)

@@ -204,8 +204,6 @@ def rates(plant: PlantArrays, q: Array, qd: Array, drive: Array, rate: Array, qd
 #: Decay rate of viscous friction, or frequency of a mode, times step above which an implicit step takes over (the
 #: limit of RK4 is 2.8).
 STIFF = 2.0
-#: Results of `too_stiff`.
-SLOW, FAST, NOT_DETERMINED = range(3)
 
 
 @helper
@@ -218,33 +216,25 @@ def damped(joints: Array) -> bool:
 
 
 @helper
-def inverse_needed(plant: PlantArrays) -> bool:
-    """Whether `too_stiff` reads M⁻¹. Collocation steps any stiffness, and open arms have `viscous_rate`."""
-    if plant.loops is not None:
-        return plant.loops.damped or damped(plant.joints)
-    return plant.flex is not None and not plant.flex.collocation
+def may_be_stiff(plant: PlantArrays) -> bool:
+    """Whether `too_stiff` need be asked; collocation steps any stiffness."""
+    if plant.flex is not None:
+        return not plant.flex.collocation
+    return damped(plant.joints) or (plant.loops is not None and plant.loops.damped)
 
 
 @helper
-def too_stiff(plant: PlantArrays, q: Array, A: Array, dt: float) -> int:
-    """Whether a mode or viscous decay is too FAST for a step of `dt`; A, M⁻¹ or J⁻¹, is read where `inverse_needed`."""
+def too_stiff(plant: PlantArrays, A: Array, dt: float) -> bool:
+    """Whether a mode or viscous decay is too fast for a step of `dt`; A is M⁻¹, or J⁻¹ of flexible links."""
     rate, loops = 0.0, plant.loops
-    if loops is None and plant.flex is None:
-        if damped(plant.joints):
-            arm = Arm(plant.topology, plant.parameters, plant.base, plant.wrenches)
-            rate = apart(viscous_rate, (arm, plant.code, plant.joints[:, VISCOUS], q))
-            if rate < 0.0:
-                return NOT_DETERMINED
-    elif inverse_needed(plant):
-        n = A.shape[0]
-        for j in range(n):
-            rate += plant.joints[j, VISCOUS] * A[j, j]
-            if loops is not None:
-                for k in range(n):
-                    rate += loops.damping[j, k] * A[k, j]
-        if plant.flex is not None:
-            return FAST if stiff_modes(plant.flex, A, rate, dt, STIFF) else SLOW
-    return FAST if rate * dt > STIFF else SLOW
+    for j in range(A.shape[0]):
+        rate += plant.joints[j, VISCOUS] * A[j, j]
+        if loops is not None:
+            for k in range(A.shape[0]):
+                rate += loops.damping[j, k] * A[k, j]
+    if plant.flex is not None:
+        return stiff_modes(plant.flex, A, rate, dt, STIFF)
+    return rate * dt > STIFF
 
 
 @kernel
