@@ -13,7 +13,7 @@ import numpy as np
 
 from rne_dynamics.errors import ArgumentError, refuse, unknown
 from rne_dynamics.model.assembly import assemble
-from rne_dynamics.model.inertia import Array, Inertia
+from rne_dynamics.model.inertia import Array, Inertia, set_fields
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.tree import KinematicTree, Payload, TreeJoint
@@ -145,10 +145,8 @@ class Mismatch:
             (self.backlash > 0.0 and not self.elastic,
              f"mismatch: backlash is {self.backlash:g} without a spring; give a stiffness"),
         )  # fmt: skip
-        if self.payload is not None:
-            object.__setattr__(self, "payload", _payload(self.payload))
-        object.__setattr__(self, "push", _pushes(self.push))
-        object.__setattr__(self, "script", self._checked_script())
+        load = None if self.payload is None else _payload(self.payload)
+        set_fields(self, payload=load, push=_pushes(self.push), script=self._checked_script())
         _ = self.phases  # checks the values of the script
 
     @classmethod

@@ -19,7 +19,7 @@ from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.dynamics.kinematics.kinematics import quaternion_matrices
 from rne_dynamics.errors import SimulationError, refuse
 from rne_dynamics.input_file import MOST_ARRAYS, check_regular, limited_lines
-from rne_dynamics.model.inertia import Array, Rebuilt
+from rne_dynamics.model.inertia import Array, Rebuilt, read_only, set_fields
 
 #: Step of the differences by which a trajectory is checked, s, and at how many times.
 _STEP, _TIMES = 1e-4, 25
@@ -215,9 +215,7 @@ class SampledBase(Rebuilt):
         rest[0] = at_time(after, SETTLING)[0]
         pieces = np.concatenate([[from_rest(first, start, SETTLING)], spline, [after, rest]])
         knots = np.concatenate([[t[0] - SETTLING], t, [t[-1] + SETTLING]])
-        for name, value in (("times", t), ("_pieces", pieces), ("_knots", knots)):
-            value.flags.writeable = False
-            object.__setattr__(self, name, value)
+        set_fields(self, times=read_only(t), _pieces=read_only(pieces), _knots=read_only(knots))
         self._refuse_noise()
 
     @staticmethod

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
-from rne_dynamics.errors import ArgumentError, SimulationError
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.errors import ArgumentError, SimulationError, refuse
+from rne_dynamics.model.inertia import Array, set_fields
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch, check_known, three_numbers
 from rne_dynamics.simulation.plant.contact_law import (
@@ -82,14 +82,15 @@ class SpringyBody:
     def __post_init__(self) -> None:
         what = f"surroundings: {self.kind!r}"
         check_known([str(self.kind)], list(KINDS), "kind", "surroundings")
-        for name in ("point", "normal", "size", "rpy"):
-            object.__setattr__(self, name, three_numbers(f"{what} has the {name}", getattr(self, name)))
+        set_fields(self, **{name: three_numbers(f"{what} has the {name}", getattr(self, name))
+                            for name in ("point", "normal", "size", "rpy")})  # fmt: skip
         for name in ("radius", "stiffness", "slip", "damping", "friction"):
             _number(what, name, getattr(self, name), zero=name in ("damping", "friction"))
-        if not np.linalg.norm(self.normal) > 0.0:
-            raise ArgumentError(f"{what} has the normal {list(self.normal)}; its length must be above 0")
-        if not min(self.size) > 0.0:
-            raise ArgumentError(f"{what} has the size {list(self.size)}; its sides must be above 0")
+        refuse(
+            ArgumentError,
+            (not any(self.normal), f"{what} has the normal {list(self.normal)}; its length must be above 0"),
+            (not min(self.size) > 0.0, f"{what} has the size {list(self.size)}; its sides must be above 0"),
+        )
 
     @property
     def turn(self) -> Array:
@@ -123,7 +124,7 @@ class TouchingPoint:
         what = f"surroundings: touching link {self.link!r}"
         if not isinstance(self.link, str):
             raise ArgumentError(f"{what} is no name; write that of a link")
-        object.__setattr__(self, "point", three_numbers(f"{what} has the point", self.point))
+        set_fields(self, point=three_numbers(f"{what} has the point", self.point))
         _number(what, "radius", self.radius, zero=True)
 
 

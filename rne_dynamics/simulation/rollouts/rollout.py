@@ -14,14 +14,14 @@ from rne_dynamics.control.control_law import ControlLaw, call_own, check_law, ne
 from rne_dynamics.control.parameters import measured
 from rne_dynamics.control.trajectory import Trajectory, references
 from rne_dynamics.errors import ArgumentError, SimulationError
-from rne_dynamics.model.inertia import Array, Rebuilt
+from rne_dynamics.model.inertia import Array, Rebuilt, set_fields
 from rne_dynamics.simulation.mismatch.different_arm import DifferentArm, phases_of
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
 from rne_dynamics.simulation.plant.arrays import NO_WRENCH, OwnCode
 from rne_dynamics.simulation.plant.base_motion import check_base_trajectory
 from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.rollouts.closed_loop import DONE, Clock, Columns, Course, closed_loops
+from rne_dynamics.simulation.rollouts.closed_loop import DONE, Clock, Columns, closed_loops
 from rne_dynamics.simulation.rollouts.many import (
     ManyRollouts,
     Packed,
@@ -151,8 +151,8 @@ class Rollout(Rebuilt):
         base_moves = self.base_known and self.plant.base_motion is not None
         check_law(self.controller, self.plant.robot, "controller", base_moves=base_moves)
         method = chosen_method(self.plant, self.method)
-        substeps = whole(self.dt if self.control_dt is None else self.control_dt, self.dt)
         period = self.dt if self.control_dt is None else self.control_dt
+        substeps = whole(period, self.dt)
         seconds = self.trajectory.duration if self.seconds is None else self.seconds
         cycles = count(seconds, period, substeps, self.plant.robot.nq + 10 * self.plant.robot.n)
         clock = Clock(float(period), float(self.dt), substeps, cycles, 1, method == "semi_implicit")
@@ -162,8 +162,7 @@ class Rollout(Rebuilt):
         rows = np.zeros((0, 3, self.plant.robot.n))
         if packed is not None:
             rows = references(self.trajectory, period * np.arange(cycles + 1.0), self.plant.robot.n)
-        for name, value in (("clock", clock), ("_packed", packed), ("references", rows)):
-            object.__setattr__(self, name, value)
+        set_fields(self, clock=clock, _packed=packed, references=rows)
 
     @property
     def compiled(self) -> bool:
@@ -219,7 +218,15 @@ class Rollout(Rebuilt):
                 repeat_failed_step(plant, plant.tree, plants, clock, now, 0)
             if progress is not None:
                 progress((end - 1) * clock.period)
-        return self._log(now)
+        (q, qd, effort), terms = now.states[:, 0], now.terms[:, 0]
+        desired = self.references.view()
+        desired.flags.writeable = False  # of all runs
+        arrays = {
+            "q": q, "qd": qd, "effort": effort,
+            "reference_q": desired[:, 0], "reference_qd": desired[:, 1], "reference_qdd": desired[:, 2],
+            **{f"torque_{name}": rows for name, rows in zip(_TERMS, terms, strict=True)},
+        }  # fmt: skip
+        return log_of(plant, self.time, arrays)
 
     def _cycle_by_cycle(self, state: State, progress: Progress | None) -> Log:
         """`run` from a checked state, where it is not compiled; drives hold the weight until the first effort."""
@@ -315,17 +322,6 @@ class Rollout(Rebuilt):
         return run_many(
             self.plant, self._packed.law, samples, code, self.references, clock, threads=threads, progress=progress
         )
-
-    def _log(self, now: Course) -> Log:
-        (q, qd, effort), terms = now.states[:, 0], now.terms[:, 0]
-        desired = self.references.view()
-        desired.flags.writeable = False  # of all runs
-        arrays = {
-            "q": q, "qd": qd, "effort": effort,
-            "reference_q": desired[:, 0], "reference_qd": desired[:, 1], "reference_qdd": desired[:, 2],
-            **{f"torque_{name}": rows for name, rows in zip(_TERMS, terms, strict=True)},
-        }  # fmt: skip
-        return log_of(self.plant, self.time, arrays)
 
 
 def simulate(

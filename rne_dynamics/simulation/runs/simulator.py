@@ -17,7 +17,7 @@ from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
-from rne_dynamics.errors import SimulationError
+from rne_dynamics.errors import SimulationError, refuse
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.simulation.mismatch.different_arm import DifferentArm, phases_of
@@ -89,12 +89,13 @@ class Simulator:
         on_timeout: TimeoutReaction = "zero_effort",
         mismatch: Mismatch | None = None,
     ) -> None:
-        for name, value in (("dt", dt), ("command_timeout", command_timeout)):
-            if value is not None and not (np.isfinite(value) and value > 0.0):
-                raise SimulationError(f"{name} is {value} s; it must be finite and above 0")
-        if on_timeout not in get_args(TimeoutReaction):
-            known = ", ".join(map(repr, get_args(TimeoutReaction)))
-            raise SimulationError(f"on_timeout is {on_timeout!r}; it must be one of {known}")
+        refuse(
+            SimulationError,
+            *((value is not None and not 0.0 < value < np.inf, f"{name} is {value} s; it must be finite and above 0")
+              for name, value in (("dt", dt), ("command_timeout", command_timeout))),
+            (on_timeout not in get_args(TimeoutReaction),
+             f"on_timeout is {on_timeout!r}; it must be one of {', '.join(map(repr, get_args(TimeoutReaction)))}"),
+        )  # fmt: skip
         self.method = chosen_method(plant, method)
         self._start = plant.start(q, qd, delta=delta, deltad=deltad)
         self.plant = plant

@@ -117,8 +117,7 @@ def put_loads(plant: PlantArrays, q: Array, qd: Array) -> None:
 @helper
 def mass_scale(plant: PlantArrays, q: Array, scale: Array) -> None:
     """Size of the terms of M's diagonal for `scaled_cholesky_solve`, after `mass_and_bias`; 0 for modes."""
-    for j in range(scale.shape[0]):
-        scale[j] = 0.0
+    scale[:] = 0.0
     if plant.loops is None:
         joints = q.shape[0] if plant.flex is None else plant.flex.packed.joints
         apart(inertia_scale_kernel, (plant.topology, plant.parameters, q[:joints], scale[:joints]))

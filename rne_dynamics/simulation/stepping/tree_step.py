@@ -111,8 +111,7 @@ def _runge_kutta(
         add_stage(stage, h, v, a, v_stage, v_sum)
     end_of_step(h, q, q_sum, q_new)
     end_of_step(h, v, v_sum, v_new)
-    for j in range(n):
-        tree.memory.extra[j] = 0.0
+    tree.memory.extra[:] = 0.0
     status, _, _ = settle(tree.packed, tree.work, tree.memory, tree.rank, q_new, v_new)
     return status
 
@@ -179,15 +178,14 @@ def tree_step_kernel(
     """
     n, joints, extra = q.shape[0], plant.joints, tree.memory.extra
     direction, drive = v.copy(), effort.copy()
-    for j in range(n):
-        extra[j] = 0.0
+    extra[:] = 0.0
     smooth = not implicit
     if smooth and held(plant, q, v):  # one step of Moreau's finds the direction in which they break loose
         status = _impulsive(plant, tree, q, v, effort, dt, q_new, v_new)
         if status != DETERMINED or held(plant, q_new, v_new):
             return status
+        extra[:] = 0.0
         for j in range(n):
-            extra[j] = 0.0
             if v[j] == 0.0:
                 direction[j] = v_new[j]
     if smooth:
