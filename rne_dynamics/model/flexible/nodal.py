@@ -104,21 +104,15 @@ class ArrayFile:
         return float(self.array(key, ()))
 
 
-def kind_of(path: Path) -> str:
-    """``.json`` or ``.npz``, by the file's name; `DescriptionError` for another."""
-    if path.suffix.lower() not in (".json", ".npz"):
-        raise DescriptionError(f"{path}: ends in {path.suffix!r}; a file with modal integrals ends in .json or .npz")
-    return path.suffix.lower()
-
-
 def read_arrays(path: Path) -> ArrayFile:
     """Read all keys of a file, without believing any; `DescriptionError` where it cannot be read."""
-    kind = kind_of(path)
+    kind = path.suffix.lower()
+    if kind not in (".json", ".npz"):
+        raise DescriptionError(f"{path}: ends in {path.suffix!r}; a file with modal integrals ends in .json or .npz")
     try:
         if kind == ".npz":
             return ArrayFile(path, input_file.read_arrays(path))
-        text = input_file.read_limited(path, _MOST_TEXT).decode("utf-8")
-        data = json.loads(text, object_pairs_hook=lambda pairs: _once(path, pairs))
+        data = json.loads(input_file.read_limited(path, _MOST_TEXT).decode("utf-8"))
     except OSError as error:
         raise DescriptionError(f"{path}: {error.strerror or error}; give a file with modal integrals") from None
     except (ValueError, RecursionError) as error:
@@ -128,14 +122,6 @@ def read_arrays(path: Path) -> ArrayFile:
         found = type(data).__name__
         raise DescriptionError(f"{path}: holds a {found}; it must be an object with the keys of the format")
     return ArrayFile(path, data)
-
-
-def _once(path: Path, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict(pairs)
-    if len(data) < len(pairs):
-        twice = next(key for k, (key, _) in enumerate(pairs) if key in dict(pairs[:k]))
-        raise DescriptionError(f"{path}: {twice} is given twice; give it once")
-    return data
 
 
 def nodal_link(

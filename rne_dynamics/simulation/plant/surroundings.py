@@ -150,15 +150,13 @@ class Surroundings:
 
     def points(self, tree: RobotModel) -> tuple[TouchingPoint, ...]:
         """The points that touch; ModelError: an unknown link; ArgumentError: one that is fixed to the base."""
-        if self.touching:
-            for point in self.touching:
-                if tree.link(point.link).body < 0:
-                    raise ArgumentError(f"surroundings: touching link {point.link!r} of robot {tree.name!r} is fixed "
-                                        "to the base; name one that moves")  # fmt: skip
-            return self.touching
+        refuse(ArgumentError, *(
+            (tree.link(point.link).body < 0, f"surroundings: touching link {point.link!r} of robot {tree.name!r} is "
+             "fixed to the base; name one that moves") for point in self.touching
+        ))  # fmt: skip
         inner = {joint.parent for joint in tree.tree.joints}
         last = [name for name, frame in tree.links.items() if frame.body >= 0 and name not in inner]
-        return tuple(TouchingPoint(name) for name in last)
+        return self.touching or tuple(map(TouchingPoint, last))
 
     def touch(self, tree: RobotModel) -> Touch:
         """As the stepping kernels take them for an open arm or the tree of a mechanism; raises as `points`."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.errors import ArgumentError
+from rne_dynamics.errors import ArgumentError, refuse
 from rne_dynamics.model.friction import SCALED
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import INERTIA, MASS, MOMENT, ROTOR
@@ -66,7 +66,7 @@ class Samples:
             if body >= 0:
                 _add(parameters[:, body], more * mass, np.multiply.outer(more, moment),
                      np.multiply.outer(more, inertia))  # fmt: skip
-        return self._with(parameters=parameters)
+        return replace(self, plants=self.plants._replace(parameters=parameters))
 
     def with_payload(
         self, link: str, mass: ArrayLike, com: ArrayLike = (0.0, 0.0, 0.0), inertia: ArrayLike = ((0.0,) * 3,) * 3
@@ -86,31 +86,31 @@ class Samples:
                 square - centre[:, :, None] * centre[:, None, :]
             )
             _add(parameters[:, frame.body], m, m[:, None] * centre, origin)
-        return self._with(parameters=parameters)
+        return replace(self, plants=self.plants._replace(parameters=parameters))
 
     def with_rotors_scaled(self, factors: ArrayLike) -> Samples:
         """Reflected rotor inertias times a factor: of all joints, (S,), or of each body's, (S, bodies)."""
         parameters = self._all(self.plants.parameters)
         parameters[:, :, ROTOR] *= self._rows_or_columns(factors, self.robot.bodies, "the rotor factors")
-        return self._with(parameters=parameters)
+        return replace(self, plants=self.plants._replace(parameters=parameters))
 
     def with_friction_scaled(self, factors: ArrayLike) -> Samples:
         """All friction times a factor: of all joints, (S,), or of each, (S, n)."""
         joints = self._all(self.plants.joints)
         joints[:, :, :SCALED] *= self._rows_or_columns(factors, self.robot.n, "the friction factors")[:, :, None]
-        return self._with(joints=joints)
+        return replace(self, plants=self.plants._replace(joints=joints))
 
     def with_effort_limit(self, limit: ArrayLike) -> Samples:
         """Effort limits of the drives, (S, n), N·m or N; infinite for none."""
         joints = self._all(self.plants.joints)
         joints[:, :, EFFORT] = self._rows(limit, (self.robot.n,), "the effort limit")
-        return self._with(joints=joints)
+        return replace(self, plants=self.plants._replace(joints=joints))
 
     def with_gravity(self, gravity: ArrayLike) -> Samples:
         """Gravity in the base's axes, (S, 3), m/s²: another place, or a tilted base."""
         base = self._all(self.plants.base)
         base[:, 6:9] = -self._rows(gravity, (3,), "gravity")
-        return self._with(base=base)
+        return replace(self, plants=self.plants._replace(base=base))
 
     def with_gains(
         self,
@@ -125,10 +125,6 @@ class Samples:
             if value is not None:
                 gains[:, row] = self._rows(value, (self.robot.n,), f"gain {name}")
         return replace(self, gains=gains)
-
-    def _with(self, **arrays: Array) -> Samples:
-        """With other arrays of the arms."""
-        return replace(self, plants=self.plants._replace(**arrays))
 
     def _all(self, rows: Array) -> Array:
         """One row a sample, to be changed."""
@@ -217,14 +213,16 @@ class Variation:
     payload: tuple[str, float] | None = None
 
     def __post_init__(self) -> None:
-        for name in (*PARTS, *WIDTHS):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0.0):
-                raise ArgumentError(f"the variation of {name} is {value}; it must be finite and not negative")
-            if name in PARTS and value >= 1.0:
-                raise ArgumentError(f"the variation of {name} is {value:g} of it; it must be below 1 (100 %)")
-        if self.payload is not None and not (np.isfinite(self.payload[1]) and self.payload[1] >= 0.0):
-            raise ArgumentError(f"the payload's largest mass is {self.payload[1]} kg; it must be finite, not negative")
+        ranges = {name: getattr(self, name) for name in (*PARTS, *WIDTHS)}
+        most = 0.0 if self.payload is None else self.payload[1]
+        refuse(
+            ArgumentError,
+            *((not 0.0 <= value < np.inf, f"the variation of {name} is {value}; it must be finite and not negative")
+              for name, value in ranges.items()),
+            *((ranges[name] >= 1.0, f"the variation of {name} is {ranges[name]:g} of it; it must be below 1 (100 %)")
+              for name in PARTS),
+            (not 0.0 <= most < np.inf, f"the payload's largest mass is {most} kg; it must be finite, not negative"),
+        )  # fmt: skip
 
     def drawn(self, samples: Samples, seed: int, lower: Array, upper: Array, positions: NDArray[np.int64]) -> Samples:
         """`samples` varied by a seed; each kind has its own stream: varying one does not change the others.

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.closed_chain.independence import generic_rank
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
-from rne_dynamics.errors import SimulationError
+from rne_dynamics.errors import SimulationError, refuse
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, NO_WRENCH, UPPER, PlantArrays, assemble_ahead
@@ -228,15 +228,15 @@ def states_at(
     from scipy.integrate import solve_ivp  # here: the ROS nodes start without scipy
 
     coulomb = plant.joints[:, [FORWARD, BACKWARD]].any(axis=1)
-    if coulomb.any():
-        name = plant.robot.joint_names[int(np.argmax(coulomb))]
-        raise SimulationError(
-            f"joint {name!r} has Coulomb friction, which adaptive integration cannot follow; use step(), or a plant "
-            "without friction"
-        )
     at = np.asarray(times, dtype=np.float64)
-    if at.ndim != 1 or len(at) == 0 or not np.isfinite(at).all() or (np.diff(at) < 0).any() or at[0] < state.t:
-        raise SimulationError(f"times must be a row of finite numbers that increase from {state.t} s on")
+    refuse(
+        SimulationError,
+        (coulomb.any(),
+         f"{plant.coordinates.names[int(np.argmax(coulomb))]} has Coulomb friction, which adaptive integration cannot "
+         "follow; use step(), or a plant without friction"),
+        (at.ndim != 1 or len(at) == 0 or not np.isfinite(at).all() or (np.diff(at) < 0).any() or at[0] < state.t,
+         f"times must be a row of finite numbers that increase from {state.t} s on"),
+    )  # fmt: skip
     law: EffortLaw = effort if callable(effort) else lambda t, q, qd: effort
     start = checked_state(plant.robot, state.q, state.qd, state.t, state.posture, state.delta, state.deltad)
     z, zd = plant.coordinates.pack(start)

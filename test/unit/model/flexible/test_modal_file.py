@@ -170,7 +170,6 @@ def test_faults_are_named(change, said: str, good: dict[str, Any], tmp_path: Pat
     [
         ("a.json", b"{", "a.json: is not JSON"),
         ("a.json", b"[1]", "holds a list; it must be an object"),
-        ("a.json", b'{"K": 1, "K": 2}', "K is given twice; give it once"),
         ("a.json", b"\xff\xfe", "is not JSON"),
         ("a.npz", b"PK", "a.npz: is not a NumPy archive of plain arrays"),
         ("a.csv", b"", "ends in '.csv'; a file with modal integrals ends in .json or .npz"),
