@@ -54,8 +54,7 @@ def principal_axes(inertia: ArrayLike, *, tolerance: float = 1e-9) -> PrincipalA
     largest component is positive, and the last axis is the cross product of the others. In a plane or space of equal
     moments the frame's own axes serve as far as they lie in it, the others by projection.
     """
-    matrix = frozen_array(inertia, (3, 3), "inertia")
-    moments, vectors = np.linalg.eigh(matrix)
+    moments, vectors = np.linalg.eigh(frozen_array(inertia, (3, 3), "inertia"))
     size = float(np.abs(moments).max())
     low, high = (moments[1] - moments[0] <= tolerance * size), (moments[2] - moments[1] <= tolerance * size)
     if low and high:

@@ -41,8 +41,7 @@ def loads(robot: RobotModel, link: str, *, posture: ArrayLike | None = None) -> 
     found = []
     for joint in reversed(tree.depth_first):  # children before their parents
         if joint.parent == link:
-            at_joint = behind[joint.child].moved(joint.rotation, np.zeros(3))
-            found.append(Load(joint.position, at_joint))
+            found.append(Load(joint.position, behind[joint.child].moved(joint.rotation, np.zeros(3))))
         else:
             behind[joint.parent] = behind[joint.parent] + behind[joint.child].moved(joint.rotation, joint.position)
     return tuple(reversed(found))

@@ -120,8 +120,7 @@ def modes(count: int, root: Root, load: Load) -> list[Mode]:
                 high = middle
             else:
                 low = middle
-        mode = _mode(low, high, root, load)
-        found.append(mode)
+        found.append(_mode(low, high, root, load))
         below = high
     return found
 

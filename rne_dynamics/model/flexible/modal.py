@@ -185,11 +185,19 @@ def drawn_in(rotation: Array, line: Array) -> Array:
     return np.asarray(np.multiply.outer(square, line) - 0.5 * (across + across.transpose(0, 2, 1, 3)))
 
 
-def modal_damping(stiffness: Array, mass: Array, ratios: ArrayLike) -> Array:
-    """Damping matrix (m, m) with ratios of critical damping, one or (m,), of the undamped modes, ascending."""
+def modal_damping(stiffness: Array, mass: Array, ratios: ArrayLike, where: str) -> Array:
+    """Damping matrix (m, m) with ratios of critical damping, one or (m,), of the undamped modes, ascending.
+
+    `ModelError`, which begins with `where`: a ratio below 0.
+    """
     from scipy.linalg import eigh
 
+    given = np.asarray(ratios, dtype=np.float64)
+    if not (given >= 0.0).all():
+        raise ModelError(
+            f"{where}: damping_ratio is {given.tolist()}; a ratio of critical damping must not be negative"
+        )
     squares, modes = eigh(stiffness, mass)
     momenta = mass @ modes
-    damping = (momenta * (2.0 * np.asarray(ratios) * np.sqrt(np.maximum(squares, 0.0)))) @ momenta.T
+    damping = (momenta * (2.0 * given * np.sqrt(np.maximum(squares, 0.0)))) @ momenta.T
     return np.asarray(0.5 * (damping + damping.T))

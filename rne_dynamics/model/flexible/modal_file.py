@@ -123,11 +123,9 @@ def _damping(file: ArrayFile, m: int, stiffness: Array, second: Array) -> Array:
         return _square(file, "damping", m)
     if "damping_ratio" not in file:
         return np.zeros((m, m))
-    ratio = file.array("damping_ratio", (), (m,))
-    if (ratio < 0.0).any():
-        file.fail("damping_ratio", f"is {ratio.tolist()}; a ratio of critical damping must not be negative")
+    ratio, masses = file.array("damping_ratio", (), (m,)), _symmetric(np.einsum("klii->kl", second))
     try:
-        return modal_damping(stiffness, _symmetric(np.einsum("klii->kl", second)), ratio)
+        return modal_damping(stiffness, masses, ratio, "modes")
     except np.linalg.LinAlgError:
         file.fail("C_kl", "has modes that are one and the same motion, which have no frequencies; leave some out")
 

@@ -172,7 +172,7 @@ def nodal_link(
         link=mesh.link, mode_names=names, inertia=inertia, first=first,
         second=0.5 * (second + second.transpose(1, 0, 3, 2)),
         shortening=np.einsum("p,pr,pkli->klri", weight, np.hstack([np.ones((len(X), 1)), X]), along),
-        stiffness=stiffness, damping=_damping(stiffness, gram[6:, 6:], damping_ratio, mesh.where),
+        stiffness=stiffness, damping=modal_damping(stiffness, gram[6:, 6:], damping_ratio, mesh.where),
         field=_field(mesh, bent, shortened, tolerance), tip=X[mesh.tip].mean(axis=0),
     )  # fmt: skip
 
@@ -215,16 +215,6 @@ def _modal_stiffness(mesh: NodalMesh, U: Array, frequencies: ArrayLike | None, m
         )
     omega = frozen_array(np.asarray(frequencies, dtype=np.float64), (len(size),), f"{where}: frequencies")
     return np.diag(omega**2 * np.diag(masses))
-
-
-def _damping(stiffness: Array, masses: Array, ratio: ArrayLike, where: str) -> Array:
-    m = len(masses)
-    ratios = frozen_array(np.broadcast_to(np.asarray(ratio, dtype=np.float64), (m,)), (m,), f"{where}: damping_ratio")
-    if (ratios < 0.0).any():
-        raise ModelError(
-            f"{where}: damping_ratio is {ratios.tolist()}; a ratio of critical damping must not be negative"
-        )
-    return modal_damping(stiffness, masses, ratios)
 
 
 _NEEDED = ("nodes", "mass", "root", "tip")

@@ -219,8 +219,7 @@ class NodalMesh:
                 "node after node"
             )
         com = np.array([gram[1, 5], gram[2, 3], gram[0, 4]]) / mass
-        about = 0.5 * (gram[3:, 3:] + gram[3:, 3:].T) + mass * skew(com) @ skew(com)
-        return Inertia(mass, com, about)
+        return Inertia(mass, com, 0.5 * (gram[3:, 3:] + gram[3:, 3:].T) + mass * skew(com) @ skew(com))
 
     def shortenings(self, bent: Motion) -> tuple[Array, Array]:
         """S_kl of `Attachment` at every node of a beam, by the turns from root to node, and its axis; else zeros."""

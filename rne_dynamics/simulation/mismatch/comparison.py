@@ -83,8 +83,7 @@ def _gains(M: Array, B: Array, G: Array, law: tuple[Array, Array, Array], period
     kept = 3 * n if law[2].any() else 2 * n
 
     def stable(k: float) -> bool:
-        poles = np.linalg.eigvals((free - k * pushed @ answer)[:kept, :kept])
-        return bool(np.abs(poles).max() < UNSTABLE)
+        return bool(np.abs(np.linalg.eigvals((free - k * pushed @ answer)[:kept, :kept])).max() < UNSTABLE)
 
     if not stable(1.0):
         return 1.0, 1.0
@@ -121,10 +120,9 @@ def _delay(M: Array, B: Array, G: Array, law: tuple[Array, Array, Array], period
         low, high = omega[i], omega[i + 1]
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
-            same = (np.abs(loci(np.array(middle)))[k] > 1.0) == above[i, k]
-            low, high = (middle, high) if same else (low, middle)
-        angle = float(np.angle(loci(np.array(low))[k])) % (2.0 * np.pi)
-        least = min(least, angle / low)
+            before = (np.abs(loci(np.array(middle)))[k] > 1.0) == above[i, k]
+            low, high = (middle, high) if before else (low, middle)
+        least = min(least, float(np.angle(loci(np.array(low))[k])) % (2.0 * np.pi) / low)
     return least - 0.5 * period
 
 

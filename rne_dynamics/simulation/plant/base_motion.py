@@ -1,13 +1,13 @@
 """Prescribed motion of the base over time (document 000, section 2.1.2): any, and one through sampled poses.
 
 Of sampled poses position and quaternion are splines of time, component by component; the quaternion's is divided by its
-length. Smoothing: P. J. Green, B. W. Silverman, Nonparametric Regression and Generalized Linear Models (1994), section
-2.3 (Reinsch's algorithm).
+length. SciPy 1.10 or newer smooths them.
 """
 
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -107,33 +107,18 @@ ORDER = 5
 def smoothing_spline(t: Array, y: Array, penalty: float) -> Array:
     """Natural cubic splines f of least ∫(y − f)² dt + penalty ∫f″² dt, the first integral by the trapezoidal rule.
 
-    `t` (k,), k at least 3, increasing; `y` (k, m); `penalty` in s⁴, 0 goes through all points. Returns coefficients of
+    `t` (k,), k at least 5, increasing; `y` (k, m); `penalty` in s⁴, 0 goes through all points. Returns coefficients of
     each piece's polynomial of time, constant ones first; (k − 1, ORDER, m).
     """
-    from scipy.linalg import solveh_banded  # here: the ROS nodes start without scipy
+    from scipy import interpolate  # here: the ROS nodes start without scipy
 
     h = np.diff(t)
-    weights = np.empty(len(t))  # of the poses in the integral
-    weights[0], weights[-1], weights[1:-1] = 0.5 * h[0], 0.5 * h[-1], 0.5 * (h[1:] + h[:-1])
-    a, b, c = 1.0 / h[:-1], -1.0 / h[:-1] - 1.0 / h[1:], 1.0 / h[1:]  # columns of Q: rows j, j + 1, j + 2
-    u = penalty / weights
-    # R + λ Qᵀ W⁻¹ Q, its diagonal and the two next to it
-    d0 = (h[:-1] + h[1:]) / 3.0 + u[:-2] * a * a + u[1:-1] * b * b + u[2:] * c * c
-    d1 = h[1:-1] / 6.0 + u[1:-2] * b[:-1] * a[1:] + u[2:-1] * c[:-1] * b[1:]
-    d2 = u[2:-2] * c[:-2] * a[2:]
-    right = a[:, None] * y[:-2] + b[:, None] * y[1:-1] + c[:, None] * y[2:]
-    bent = solveh_banded([d0, np.append(d1, 0.0), np.append(d2, [0.0, 0.0])[: len(d0)]], right, lower=True)
-    fitted = y.copy()
-    for k, part in ((0, a), (1, b), (2, c)):
-        rows = slice(k, len(t) - 2 + k)
-        fitted[rows] -= u[rows, None] * part[:, None] * bent
-    second = np.vstack([np.zeros_like(y[:1]), bent, np.zeros_like(y[:1])])
-    H = h[:, None]
+    weights = 0.5 * (np.append(h, 0.0) + np.append(0.0, h))  # of the poses in the integral
+    splines = [interpolate.CubicSpline(t, column, bc_type="natural") if penalty == 0.0
+               else interpolate.make_smoothing_spline(t, column, weights, penalty) for column in y.T]  # fmt: skip
     pieces = np.zeros((len(h), ORDER, y.shape[1]))
-    pieces[:, 0] = fitted[:-1]
-    pieces[:, 1] = (fitted[1:] - fitted[:-1]) / H - H * (2.0 * second[:-1] + second[1:]) / 6.0
-    pieces[:, 2] = 0.5 * second[:-1]
-    pieces[:, 3] = (second[1:] - second[:-1]) / (6.0 * H)
+    for order, at in enumerate((t[:-1], t[:-1], t[:-1], t[:-1] + 0.5 * h)):  # the third one jumps at the poses
+        pieces[:, order] = np.stack([f(at, order) for f in splines], axis=1) / math.factorial(order)
     return pieces
 
 
@@ -179,7 +164,7 @@ class SampledBase(Rebuilt):
     Parameters
     ----------
     times
-        Of the poses, s; shape (poses,), at least 4, strictly increasing.
+        Of the poses, s; shape (poses,), at least 5, strictly increasing.
     positions
         The root link's origin in the world, m; shape (poses, 3).
     quaternions
@@ -277,10 +262,10 @@ class SampledBase(Rebuilt):
             poses = np.hstack([np.array(x, dtype=np.float64) for x in (self.positions, self.quaternions)])
         except (TypeError, ValueError):
             raise SimulationError(f"{who}: times, positions and quaternions must be arrays of numbers") from None
-        if t.ndim != 1 or len(t) < 4 or poses.shape != (len(t), 7):
+        if t.ndim != 1 or len(t) < 5 or poses.shape != (len(t), 7):
             raise SimulationError(
                 f"{who}: times have shape {t.shape}, positions {np.shape(self.positions)}, quaternions "
-                f"{np.shape(self.quaternions)}; they must be (poses,), (poses, 3) and (poses, 4), at least 4 poses"
+                f"{np.shape(self.quaternions)}; they must be (poses,), (poses, 3) and (poses, 4), at least 5 poses"
             )
         finite, grows = np.isfinite(t) & np.isfinite(poses).all(axis=1), np.diff(t) > 0.0
         length = np.linalg.norm(poses[:, 3:], axis=1)

@@ -252,5 +252,4 @@ class Scene:
         """Another mismatch with this script in addition; None without either."""
         if self.script is None or other is None:
             return other or self.script
-        events = sorted((*other.script, *self.script.script), key=lambda event: event[0])
-        return replace(other, script=tuple(events))
+        return replace(other, script=tuple(sorted((*other.script, *self.script.script), key=lambda event: event[0])))

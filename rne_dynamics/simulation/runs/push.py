@@ -196,8 +196,7 @@ class _PushedArm:
         self._motion = FloatingMotion.of(settings, q, friction=friction, step=COARSE)
         self._speed = FASTEST * np.where(np.isfinite(limits.velocity), limits.velocity, VELOCITY)
         self._lower, self._upper = limits.lower + limits.margin, limits.upper - limits.margin
-        held = np.abs(gravity_torque(settings.robot, q))
-        self._effort = np.maximum(STRONGEST * limits.effort, held)
+        self._effort = np.maximum(STRONGEST * limits.effort, np.abs(gravity_torque(settings.robot, q)))
 
     def gentlest(self, link: str, seconds: float) -> PlannedPush | None:
         """The push on a link that does most, with the smallest force that is enough; None if it moves nothing."""

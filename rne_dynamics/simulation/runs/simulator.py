@@ -344,8 +344,7 @@ class ServoDrives:
             # a joint that cannot follow must not catch up later
             np.copyto(self._from, along, where=driven)
             np.copyto(self._begin, t, where=driven)
-        aim = np.where(on_the_way | driven, along, self._target)
-        return aim, np.where(on_the_way, self._rate, 0.0)
+        return np.where(on_the_way | driven, along, self._target), np.where(on_the_way, self._rate, 0.0)
 
     def effort(self, t: float, q: Array, qd: Array, posture: Array | None = None) -> Array:
         """Efforts commanded to the motors at time `t`, s, at q, qd and a mechanism's `posture`; shape (n,)."""

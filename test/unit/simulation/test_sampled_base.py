@@ -120,7 +120,7 @@ def rows(row: str, times: tuple[int, ...] = (0, 1, 2, 3, 4)) -> str:
         (rows("0,0,up,0,0,0,1"), "line 2: .*z 'up'.*must be a number"),
         (rows("0,0,0"), "line 2: .*must be a number"),
         (rows("0,0,nan,0,0,0,1"), "pose 0 is not finite"),
-        (rows("0,0,0,0,0,0,1", (0, 1, 1, 2)), "pose 2 is 1 s, after 1"),
+        (rows("0,0,0,0,0,0,1", (0, 1, 1, 2, 3)), "pose 2 is 1 s, after 1"),
         (rows("0,0,0,1,0,0,1"), "has the length 1.414"),
         (rows("0,0,0,{odd},0,0,{even}"), "turns by 180°"),
         (rows("0,0,{odd}00,0,0,0,1"), "units are wrong"),
