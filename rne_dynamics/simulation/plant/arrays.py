@@ -26,7 +26,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.simulation.plant.contact_law import Touch
-from rne_dynamics.spatial.rows import copy_into, slice_vector
+from rne_dynamics.spatial.rows import copy_into, product, slice_vector
 from rne_dynamics.spatial.vector import from_quaternion, rotate
 
 #: Loads at the bodies where there are none.
@@ -189,8 +189,7 @@ def _look_ahead(loops: Loops, q: Array) -> None:
     for k in range(q.shape[0]):
         ahead[k] = q[k] - posture[actuated[k]]
     for i in range(posture.shape[0]):
-        for k in range(q.shape[0]):
-            posture[i] += loops.T[i, k] * ahead[k]
+        posture[i] += product(loops.T[i], ahead)
     for k in range(q.shape[0]):
         posture[actuated[k]] = q[k]
 
@@ -235,9 +234,8 @@ def closed_mass_and_bias(
     if loops.status[1] == 1:
         _look_ahead(loops, q)
     given = (loops.packed, loops.work, base, q, qd, wrenches, loops.posture, T, M, bias)
-    status = apart(closed_terms_kernel, given)
-    loops.status[0] = status
-    if status != DONE:
+    loops.status[0] = apart(closed_terms_kernel, given)
+    if loops.status[0] != DONE:
         return False
     loops.status[1] = 1
     if not loops.damped:

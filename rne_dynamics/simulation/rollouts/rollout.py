@@ -258,7 +258,7 @@ class Rollout(Rebuilt):
                     state = unchecked_step(plant, state, effort, dt, method, NO_WRENCH)
                 else:
                     arm.advance(arm.drive(step))
-                    state = arm.state
+                    state = arm.body.state
             if progress is not None:
                 progress(t)
         return log.done()

@@ -184,7 +184,7 @@ class Simulator:
                     effort = self._effort = self._arm.drive(self._steps)
                 self._steps += 1
             self._arm.advance(effort, loads)
-            return self._arm.state
+            return self._arm.body.state
         return unchecked_step(self.plant, now, effort, self.dt, self.method, loads)
 
     def _held(self, now: State, loads: Array) -> State:
@@ -199,7 +199,7 @@ class Simulator:
             rates = None if now.tree_qd is None else np.zeros_like(now.tree_qd)
             state = replace(now, t=now.t + self.dt, qd=self._zero, tree_qd=rates)
         if self._arm is not None:
-            self._arm.put(state)
+            self._arm.body.put(state)
             self._steps += self._commanded_at is not None
         return state
 

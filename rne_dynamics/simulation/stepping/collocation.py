@@ -100,8 +100,7 @@ def _stages(
                     z_stage[k] = z[k] + h * (c * zd[k] + h * (_S1[stage] * a1[k] + _S2[stage] * a2[k]))
                     zd_stage[k] = zd[k] + h * (_A1[stage] * a1[k] + _A2[stage] * a2[k])
                 a = a1 if stage == 0 else a2
-                given = (flex.packed, here, z_stage, zd_stage, a, wrenches, r)
-                apart(flexible_forces_kernel, given)
+                apart(flexible_forces_kernel, (flex.packed, here, z_stage, zd_stage, a, wrenches, r))
                 for k in range(nz):
                     r[k] = 0.0 if locked[k] else r[k] + speed_friction(joints, k, zd_stage[k]) - drive[k]
         for k in range(nz):

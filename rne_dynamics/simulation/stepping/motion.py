@@ -100,8 +100,7 @@ def mass_and_bias(
         flexible_mass_and_bias(plant.flex, base, plant.wrenches, q, qd, implicit, M, factor, bias)
     else:
         put_loads(plant, q, qd)
-        arm = Arm(plant.topology, plant.parameters, base, plant.wrenches)
-        _open_mass_and_bias(arm, plant.code, q, qd, M, bias)
+        _open_mass_and_bias(Arm(plant.topology, plant.parameters, base, plant.wrenches), plant.code, q, qd, M, bias)
     return True
 
 
@@ -271,21 +270,12 @@ def end_of_step(h: float, start: Array, total: Array, end: Array) -> None:
         end[k] = start[k] + h / 6.0 * total[k]
 
 
-@helper
-def first_stage(start: Array, there: Array, total: Array) -> None:
-    """Put the first stage at `start` and `total` to zero."""
-    for k in range(start.shape[0]):
-        there[k], total[k] = start[k], 0.0
-
-
 @kernel
 def runge_kutta(plant: PlantArrays, piece: Piece, elapsed: float, h: float, q_new: Array, qd_new: Array) -> bool:
     """A step of length `h` that begins `elapsed` seconds after the one `plant.base` is for; False: not determined."""
-    q, q_sum, rate = np.empty(q_new.shape[0]), np.empty(q_new.shape[0]), np.empty(q_new.shape[0])
-    qd, qd_sum, qdd = np.empty(qd_new.shape[0]), np.empty(qd_new.shape[0]), np.empty(qd_new.shape[0])
+    q, q_sum, rate = piece.q.copy(), np.zeros(q_new.shape[0]), np.empty(q_new.shape[0])
+    qd, qd_sum, qdd = piece.qd.copy(), np.zeros(qd_new.shape[0]), np.empty(qd_new.shape[0])
     base = np.empty(BASE)
-    first_stage(piece.q, q, q_sum)
-    first_stage(piece.qd, qd, qd_sum)
     for stage in range(4):
         base_at(plant.base, elapsed + TIMES[stage] * h, base)
         if not accelerations(plant, base, q, qd, piece.drive, piece.locked, qdd):

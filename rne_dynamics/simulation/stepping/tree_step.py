@@ -51,7 +51,6 @@ from rne_dynamics.simulation.stepping.motion import (
     add_stage,
     damped,
     end_of_step,
-    first_stage,
     put_loads,
     speed_friction,
 )
@@ -94,10 +93,8 @@ def _runge_kutta(
     v_new: Array,
 ) -> int:  # fmt: skip
     n = q.shape[0]
-    q_stage, v_stage, a, q_sum, v_sum = np.empty(n), np.empty(n), np.zeros(n), np.empty(n), np.empty(n)
+    q_stage, v_stage, a, q_sum, v_sum = q.copy(), v.copy(), np.zeros(n), np.zeros(n), np.zeros(n)
     viscous, here, push = plant.joints[:, VISCOUS].copy(), np.empty(BASE), np.empty(n)
-    first_stage(q, q_stage, q_sum)
-    first_stage(v, v_stage, v_sum)
     for stage in range(4):
         base_at(plant.base, TIMES[stage] * h, here)
         for j in range(n):
