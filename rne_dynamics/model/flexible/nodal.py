@@ -14,8 +14,7 @@ key                shape                                 what
 =================  ====================================  ======================================================
 ``nodes``          (P, 3)                                in the link's frame, m
 ``mass``           (6P, 6P) or (3P, 3P)                  nodal mass matrix, node after node ux uy uz (rx ry rz)
-``stiffness``      as ``mass``                           nodal stiffness matrix; or instead
-``frequencies``    (m,)                                  natural frequencies of the shapes, rad/s
+``stiffness``      as ``mass``                           nodal stiffness matrix
 ``shapes``         (6P, m) or (3P, m)                    nodal modes, clamped at the root; computed if not given
 ``modes``          () or (m,)                            how many, or their names; needed without ``shapes``
 ``root``           () or (nodes,)                        the nodes that are held, counted from 0
@@ -129,7 +128,6 @@ def nodal_link(
     *,
     shapes: ArrayLike | None = None,
     modes: int | Sequence[str] | None = None,
-    frequencies: ArrayLike | None = None,
     damping_ratio: ArrayLike = 0.0,
     tolerance: float = 1e-4,
 ) -> ModalLink:
@@ -137,8 +135,7 @@ def nodal_link(
 
     Loads on it are in the URDF: mass and stiffness hold the link alone. `shapes` (6P, m) or (3P, m), m or rad per unit
     of amplitude; where not given the lowest `modes` eigenvectors with the root held. `modes`: names, or their number.
-    `frequencies` (m,), rad/s: instead of a stiffness matrix, where the shapes are eigenvectors of this very mass
-    matrix. `damping_ratio`: of critical damping, one or (m,). `tolerance`: how far a joint may be from a point of the
+    `damping_ratio`: of critical damping, one or (m,). `tolerance`: how far a joint may be from a point of the
     mesh, m.
 
     Where nodes with rotations all lie on one line, the link is a beam and gets its stiffening, but for the elastic
@@ -164,7 +161,8 @@ def nodal_link(
     first = np.einsum("rkii->kri", masses.outer(places, moved))
     first[:, 1:] += np.einsum("prj,pkij->kri", masses.spread, skews(moved.rotation))
     second = masses.outer(moved, moved)
-    stiffness = _modal_stiffness(mesh, U, frequencies, gram[6:, 6:])
+    stiffness = U.T @ (mesh.stiffness @ U)
+    stiffness = 0.5 * (stiffness + stiffness.T)
     shortened, axis = mesh.shortenings(bent)
     along = np.multiply.outer(shortened @ axis, axis)  # as for built-in beams, see `beam_modes.py`
     weight = np.asarray(masses.scalar.sum(axis=1)).ravel()
@@ -180,8 +178,8 @@ def nodal_link(
 def _shapes(mesh: NodalMesh, shapes: ArrayLike | None, modes: int | Sequence[str] | None) -> Array:
     where, unknowns = mesh.where, mesh.mass.shape[0]
     if shapes is None:
-        if mesh.stiffness is None or modes is None:
-            raise ModelError(f"{where}: neither shapes nor stiffness and modes (how many) are given")
+        if modes is None:
+            raise ModelError(f"{where}: neither shapes nor modes (how many) are given")
         return mesh.lowest_modes(modes if isinstance(modes, int) else len(modes))
     U = np.asarray(shapes, dtype=np.float64)
     if U.ndim != 2 or U.shape[0] != unknowns or not U.shape[1]:
@@ -199,28 +197,10 @@ def _field(mesh: NodalMesh, bent: Motion, shortened: Array, tolerance: float) ->
     )  # fmt: skip
 
 
-def _modal_stiffness(mesh: NodalMesh, U: Array, frequencies: ArrayLike | None, masses: Array) -> Array:
-    K, where = mesh.stiffness, mesh.where
-    if (K is None) == (frequencies is None):
-        raise ModelError(f"{where}: give stiffness or frequencies, one of the two")
-    if K is not None:
-        found = U.T @ (K @ U)
-        return np.asarray(0.5 * (found + found.T))
-    size = np.sqrt(np.diag(masses))
-    apart = np.abs(masses / np.outer(size, size) - np.eye(len(size))).max()
-    if apart > 1e-3:
-        raise ModelError(
-            f"{where}: shapes share {apart:.3g} of their modal masses, so they are no eigenvectors of this mass "
-            "matrix, and frequencies alone do not say how stiff they are; give the stiffness matrix"
-        )
-    omega = frozen_array(np.asarray(frequencies, dtype=np.float64), (len(size),), f"{where}: frequencies")
-    return np.diag(omega**2 * np.diag(masses))
-
-
-_NEEDED = ("nodes", "mass", "root", "tip")
+_NEEDED = ("nodes", "mass", "stiffness", "root", "tip")
 _WHOLE = ("root", "tip", "points")
-_MESH = (*_NEEDED, "stiffness", "points")
-_KEYS = (*_MESH, "frequencies", "shapes", "modes", "damping_ratio", "tolerance")
+_MESH = (*_NEEDED, "points")
+_KEYS = (*_MESH, "shapes", "modes", "damping_ratio", "tolerance")
 
 
 def read_nodal_link(file: ArrayFile, link: str) -> ModalLink:

@@ -142,7 +142,7 @@ class NodalMesh:
     """
 
     def __init__(
-        self, link: str, nodes: ArrayLike, mass: Any, *, root: Nodes, tip: Nodes, stiffness: Any = None,
+        self, link: str, nodes: ArrayLike, mass: Any, *, root: Nodes, tip: Nodes, stiffness: Any,
         points: Sequence[Nodes] | None = None,
     ) -> None:  # fmt: skip
         self.link, self.where = link, f"flexible link {link!r}"
@@ -153,8 +153,8 @@ class NodalMesh:
         self.mass = _nodal_matrix(mass, len(X), f"{self.where}: mass")
         #: unknowns of a node: 6, or 3 without rotations
         self.unknowns = self.mass.shape[0] // len(X)
-        self.stiffness = None if stiffness is None else _nodal_matrix(stiffness, len(X), f"{self.where}: stiffness")
-        if self.stiffness is not None and self.stiffness.shape != self.mass.shape:
+        self.stiffness = _nodal_matrix(stiffness, len(X), f"{self.where}: stiffness")
+        if self.stiffness.shape != self.mass.shape:
             shapes = f"stiffness has the shape {self.stiffness.shape}, mass {self.mass.shape}"
             raise ModelError(f"{self.where}: {shapes}; they must be alike")
         self.root, self.tip = self._group("root", root), self._group("tip", tip)
@@ -171,7 +171,6 @@ class NodalMesh:
         from scipy.sparse.linalg import eigsh
 
         M, K, d, where = self.mass, self.stiffness, self.unknowns, self.where
-        assert K is not None
         free = np.setdiff1d(np.arange(M.shape[0]), (d * self.root[:, None] + np.arange(d)).ravel())
         if not 1 <= count < len(free):
             raise ModelError(f"{where}: {count} modes are wanted; the mesh has {len(free)} unknowns that are free")

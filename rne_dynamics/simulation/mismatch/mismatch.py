@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -169,12 +169,12 @@ class Mismatch:
     def phases(self) -> tuple[tuple[float, Mismatch], ...]:
         """From when on which mismatch without a script holds, in order; the first from time 0 on."""
         now = replace(self, script=()) if self.script else self
-        pushes = [(at, _scripted(changes["push"])) for at, changes in self.script if "push" in changes]
-        times = {at for at, _ in self.script} | {at + push.duration for at, push in pushes}
+        pushes = [(at, *_scripted(changes["push"])) for at, changes in self.script if "push" in changes]
+        times = {at for at, _ in self.script} | {at + duration for at, _, _, duration in pushes}
         found = [(0.0, now)]
         for t in sorted(times):
             acting: dict[str, Any] = {link: np.array(force) for link, force in dict(self.push).items()}
-            for at, (link, force, duration) in pushes:
+            for at, link, force, duration in pushes:
                 if at <= t < at + duration:
                     acting[link] = acting.get(link, np.zeros(3)) + force
             changes = {k: v for at, each in self.script if at == t for k, v in each.items() if k != "push"}
@@ -285,22 +285,15 @@ def _payload(given: Any) -> tuple[str, float] | tuple[str, float, tuple[float, .
     return (*found, three_numbers("mismatch: com of the payload is", com[0])) if com else found
 
 
-class ScriptedPush(NamedTuple):
-    """A force on a link, N, (3,), for some time, s."""
-
-    link: str
-    force: tuple[float, ...]
-    duration: float
-
-
-def _scripted(given: Any) -> ScriptedPush:
-    named = isinstance(given, Mapping) and set(given) == set(ScriptedPush._fields)
+def _scripted(given: Any) -> tuple[str, Array, float]:
+    """A link, the force on it, N, (3,), and its duration, s."""
+    named = isinstance(given, Mapping) and set(given) == {"link", "force", "duration"}
     if not named or not isinstance(given["link"], str):
         raise ArgumentError(f"mismatch: script has the push {given!r}; write {{link: …, force: [x, y, z], "
                             "duration: S}")  # fmt: skip
     _check_number("duration of a push", given["duration"])
-    force = three_numbers("mismatch: script has the force", given["force"])
-    return ScriptedPush(given["link"], force, float(given["duration"]))
+    force = np.array(three_numbers("mismatch: script has the force", given["force"]))
+    return given["link"], force, float(given["duration"])
 
 
 def _pushes(given: Any) -> tuple[tuple[str, tuple[float, ...]], ...]:
