@@ -164,9 +164,8 @@ class RobotModel(Bodies, RobotTable):
     def neutral(self) -> Array:
         """The configuration with every joint at zero (unit quaternion for floating joints); shape (nq,)."""
         q = np.zeros(self.nq)
-        for _, kind, iq, _ in self.topology.tolist():
-            if kind == layout.FLOATING:
-                q[iq + 6] = 1.0
+        floating = self.topology[:, layout.KIND] == layout.FLOATING
+        q[self.topology[floating, layout.POSITION_INDEX] + 6] = 1.0
         return read_only(q)
 
     @cached_property

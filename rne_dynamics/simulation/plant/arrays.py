@@ -153,9 +153,7 @@ class Loops(NamedTuple):
     T: Array
     #: D of the passive joints as the actuated ones feel it, Tᵀ D T; shape (n, n).
     damping: Array
-    #: The actuated positions of the last evaluation; shape (n,).
-    asked: Array
-    #: Its outcome, DONE, NOT_CLOSED, … of `closed_chain.closing`, and whether `T` is filled; shape (2,).
+    #: Outcome of the last evaluation, DONE, NOT_CLOSED, … of `closed_chain.closing`, and whether `T` is filled; shape (2,).
     status: NDArray[np.int64]
     #: A lower bound of `MotionMap.smallest` where `assemble_ahead` found the posture; shape (1,).
     distance: Array
@@ -172,7 +170,6 @@ class Loops(NamedTuple):
             np.array(mechanism.posture if posture is None else posture, dtype=np.float64),
             np.empty((mechanism.robot.n, n)),
             np.empty((n, n)),
-            np.empty(n),
             np.array([DONE, 0]),
             np.zeros(1),
         )
@@ -197,7 +194,6 @@ def _look_ahead(loops: Loops, q: Array) -> None:
 @kernel
 def assemble_ahead(loops: Loops, q: Array) -> bool:
     """Bring `loops.posture`, `T` and `distance` to the actuated positions q; False where loops do not close there."""
-    copy_into(loops.asked, q)
     if loops.status[1] == 1:
         _look_ahead(loops, q)
     loops.status[0] = apart(assemble_kernel, (loops.packed, loops.work, q, loops.posture))
@@ -229,7 +225,6 @@ def closed_mass_and_bias(
     for j in range(q.shape[0]):
         if not np.isfinite(q[j]):  # nothing to assemble; the step's caller reports the joint
             return False
-    copy_into(loops.asked, q)
     T = loops.T
     if loops.status[1] == 1:
         _look_ahead(loops, q)

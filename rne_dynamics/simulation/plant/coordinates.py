@@ -206,7 +206,7 @@ class ActuatedJoints(Coordinates):
         assert plant.loops is not None
         status = int(plant.loops.status[0])
         if status != DONE:
-            error = refusal(self._mechanism, status, plant.loops.asked, plant.loops.posture)
+            error = refusal(self._mechanism, status, z, plant.loops.posture)
             raise SimulationError(
                 f"adaptive integration, which is in the actuated joints, ends at t = {t:.6g} s: {error}. `step` and "
                 "`free_motion` with its own methods go through"

@@ -17,7 +17,7 @@ from rne_dynamics.simulation.stepping.contact import (
     rubs,
     states_of_joints,
 )
-from rne_dynamics.simulation.stepping.motion import Piece, may_be_stiff, piece_of, runge_kutta, too_stiff
+from rne_dynamics.simulation.stepping.motion import Piece, may_be_stiff, runge_kutta, too_stiff
 from rne_dynamics.spatial.rows import copy_into
 
 # an event is found when its time is known to this part of the step, or the joint is past it by no more than this
@@ -41,12 +41,11 @@ def step_with_events(
     something between where events follow each other without end; −1 where the motion is not determined (no inertia, or
     loops that do not close). `q_new`, `qd_new` hold the state at that time.
     """
-    n, left, piece, base = effort.shape[0], dt, piece_of(q.shape[0], qd.shape[0]), np.empty(BASE)
+    n, left, base = effort.shape[0], dt, np.empty(BASE)
+    piece = Piece(q.copy(), qd.copy(), np.zeros(n, dtype=np.bool_), np.zeros(n), np.empty(n))
     bias, M, A = np.empty(n), np.empty((n, n)), np.empty((n, n))
     copy_into(q_new, q)
     copy_into(qd_new, qd)
-    copy_into(piece.q, q)
-    copy_into(piece.qd, qd)
     for number in range(4 * n + 8):
         rests = held(plant, piece.q, piece.qd)
         asked = number == 0 and not slow and may_be_stiff(plant)

@@ -63,12 +63,6 @@ def speed_friction(joints: Array, j: int, v: float) -> float:
 
 
 @helper
-def piece_of(nq: int, n: int) -> Piece:
-    """Memory for a piece, no joint locked."""
-    return Piece(np.empty(nq), np.empty(n), np.zeros(n, dtype=np.bool_), np.zeros(n), np.empty(n))
-
-
-@helper
 def _open_mass_and_bias(arm: Arm, code: ArmCode, q: Array, qd: Array, M: Array, bias: Array) -> None:
     rest = np.zeros(qd.shape[0])
     if code.inverse_dynamics == 0 or call(code.inverse_dynamics, (q, qd, rest, bias)) & REFUSED != 0:
