@@ -26,7 +26,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.simulation.plant.contact_law import Touch
-from rne_dynamics.spatial.rows import copy_into, product, slice_vector
+from rne_dynamics.spatial.rows import product, slice_vector
 from rne_dynamics.spatial.vector import from_quaternion, rotate
 
 #: Loads at the bodies where there are none.
@@ -153,7 +153,8 @@ class Loops(NamedTuple):
     T: Array
     #: D of the passive joints as the actuated ones feel it, Tᵀ D T; shape (n, n).
     damping: Array
-    #: Outcome of the last evaluation, DONE, NOT_CLOSED, … of `closed_chain.closing`, and whether `T` is filled; shape (2,).
+    #: Outcome of the last evaluation, DONE, NOT_CLOSED, … of `closed_chain.closing`, and whether `T` is filled; shape
+    #: (2,).
     status: NDArray[np.int64]
     #: A lower bound of `MotionMap.smallest` where `assemble_ahead` found the posture; shape (1,).
     distance: Array
