@@ -6,6 +6,7 @@ Document 003 gives its integrals with a factor ½ and its traces with a factor 2
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -62,10 +63,10 @@ class ModalLink(Rebuilt):
     tip: Array
     #: B_klm: the quadratic elastic force on mode k is Σ B_klm δ_l δ_m, for bending in both planes twists a beam; shape
     #: (m, m, m), the same for every order of its indices. Zero without stiffening; not given is zero.
-    coupling: Array = None  # type: ignore[assignment]  # an array once it is made
+    coupling: Array = dataclass_field(default_factory=lambda: np.zeros(0))
     #: H_klmn: the cubic elastic force on mode k is Σ H_klmn δ_l δ_m δ_n, for a bent beam's curvature grows faster than
     #: w″; shape (m, m, m, m), symmetric likewise. Zero without stiffening; not given is zero.
-    hardening: Array = None  # type: ignore[assignment]
+    hardening: Array = dataclass_field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         m, where = len(self.mode_names), f"flexible link {self.link!r}"
@@ -73,8 +74,8 @@ class ModalLink(Rebuilt):
             ("first", (m, 4, 3)), ("second", (m, m, 3, 3)), ("shortening", (m, m, 4, 3)), ("stiffness", (m, m)),
             ("damping", (m, m)), ("tip", (3,)), ("coupling", (m,) * 3), ("hardening", (m,) * 4),
         ):  # fmt: skip
-            given = getattr(self, name)
-            given = np.zeros(shape) if given is None else given
+            left_out = name in ("coupling", "hardening") and not np.size(getattr(self, name))
+            given = np.zeros(shape) if left_out else getattr(self, name)
             set_fields(self, **{name: frozen_array(given, shape, f"{where}: {name}")})
         if len(set(self.mode_names)) != m:
             raise ModelError(f"{where}: mode names are {', '.join(self.mode_names)}; every name must be there once")

@@ -17,7 +17,7 @@ import numpy as np
 
 from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.dynamics.kinematics.kinematics import quaternion_matrices
-from rne_dynamics.errors import SimulationError, refuse
+from rne_dynamics.errors import MissingDependencyError, SimulationError, refuse
 from rne_dynamics.input_file import MOST_ARRAYS, check_regular, limited_lines
 from rne_dynamics.model.inertia import Array, Rebuilt, read_only, set_fields
 
@@ -112,6 +112,9 @@ def smoothing_spline(t: Array, y: Array, penalty: float) -> Array:
     """
     from scipy import interpolate  # here: the ROS nodes start without scipy
 
+    if penalty > 0.0 and not hasattr(interpolate, "make_smoothing_spline"):
+        raise MissingDependencyError("smoothing of a base motion needs SciPy 1.10 or newer; install it, or smooth the "
+                                     "poses before")  # fmt: skip
     h = np.diff(t)
     weights = 0.5 * (np.append(h, 0.0) + np.append(0.0, h))  # of the poses in the integral
     splines = [interpolate.CubicSpline(t, column, bc_type="natural") if penalty == 0.0
