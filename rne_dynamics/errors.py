@@ -94,6 +94,13 @@ class MissingDependencyError(RneDynamicsError):
     """An optional package that a request needs is not installed."""
 
 
+def refuse(kind: type[RneDynamicsError], *checks: tuple[object, str]) -> None:
+    """Raise the first error, of that kind, whose condition holds; each with its message."""
+    for wrong, message in checks:
+        if wrong:
+            raise kind(message)
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str], owner: str) -> ModelError:
     """Error for a `name` of a `kind` (joint) that its `owner` (robot 'puma560') lacks, with the nearest `known`."""
     return ModelError(unknown(kind, name, known, owner))

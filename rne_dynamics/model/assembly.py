@@ -20,7 +20,7 @@ from typing import Literal, TypeVar, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.errors import ModelError, check_loaded
+from rne_dynamics.errors import ModelError, check_loaded, refuse
 from rne_dynamics.model.bodies import Base
 from rne_dynamics.model.inertia import Array, Inertia, rotation_matrix
 from rne_dynamics.model.protocol import Robot
@@ -105,11 +105,14 @@ class DHLink:
     joint: str | None = None
 
     def __post_init__(self) -> None:
-        for label in ("a", "alpha", "d", "theta"):
-            if not math.isfinite(getattr(self, label)):
-                raise ModelError(f"Denavit-Hartenberg row: {label} is {getattr(self, label)}; it must be finite")
-        if self.kind not in get_args(DHKind):
-            raise ModelError(f"Denavit-Hartenberg row: kind is {self.kind!r}; it must be 'revolute' or 'prismatic'")
+        numbers = {label: getattr(self, label) for label in ("a", "alpha", "d", "theta")}
+        refuse(
+            ModelError,
+            *((not math.isfinite(value), f"Denavit-Hartenberg row: {label} is {value}; it must be finite")
+              for label, value in numbers.items()),
+            (self.kind not in get_args(DHKind),
+             f"Denavit-Hartenberg row: kind is {self.kind!r}; it must be 'revolute' or 'prismatic'"),
+        )  # fmt: skip
 
     @property
     def joint_kind(self) -> JointKind:
@@ -177,10 +180,11 @@ def dh_tree(
     tool: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> KinematicTree:
     """The kinematic tree of a Denavit–Hartenberg table; parameters and errors as for `from_dh`."""
-    if convention not in get_args(Convention):
-        raise ModelError(f"convention is {convention!r}; it must be 'standard' or 'modified'")
-    if not links:
-        raise ModelError(f"robot {name!r}: the Denavit-Hartenberg table is empty; give it a row for every joint")
+    refuse(
+        ModelError,
+        (convention not in get_args(Convention), f"convention is {convention!r}; it must be 'standard' or 'modified'"),
+        (not links, f"robot {name!r}: the Denavit-Hartenberg table is empty; give it a row for every joint"),
+    )
     place = _standard if convention == "standard" else _modified
     bodies, joints, parent = [TreeLink("base_link")], list[TreeJoint](), "base_link"
     for number, link in enumerate(links, 1):

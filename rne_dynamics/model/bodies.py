@@ -6,6 +6,7 @@ become three joints, mimic joints share their leader's coordinate.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -167,18 +168,12 @@ def _bodies_of(
 
 def _in_arrays(tree: KinematicTree, bodies: list[_Body], frames: Mapping[str, LinkFrame]) -> Bodies:
     nothing = Inertia()
-    inertia = [nothing] * len(bodies)
-    root_inertia = nothing
+    inertia = [nothing] * (len(bodies) + 1)  # the last one of what is fixed to the base, body −1
     for link in tree.links:
-        if link.inertia is None:
-            continue
         frame = frames[link.name]
-        there = link.inertia.moved(frame.rotation, frame.position)
-        if frame.body < 0:
-            root_inertia = there if root_inertia is nothing else root_inertia + there
-        else:
-            first = inertia[frame.body] is nothing
-            inertia[frame.body] = there if first else inertia[frame.body] + there
+        if link.inertia is not None:
+            there, before = link.inertia.moved(frame.rotation, frame.position), inertia[frame.body]
+            inertia[frame.body] = there if before is nothing else before + there
 
     names: list[str] = []
     limits: list[Limits] = []
@@ -203,32 +198,23 @@ def _in_arrays(tree: KinematicTree, bodies: list[_Body], frames: Mapping[str, Li
         topology[i] = (body.parent, body.kind, *where[body.leads.joint])
         about = inertia[i].about_origin
         row = parameters[i]
-        row[layout.ROTATION : layout.ROTATION + 9] = body.rotation.ravel()
-        row[layout.PLACEMENT : layout.PLACEMENT + 3] = body.position
-        row[layout.MASS] = inertia[i].mass
-        row[layout.MOMENT : layout.MOMENT + 3] = inertia[i].first_moment
-        row[layout.INERTIA : layout.INERTIA + 6] = about[_UPPER]
-        row[layout.ROTOR] = body.rotor
-        row[layout.MULTIPLIER] = body.leads.multiplier
-        row[layout.OFFSET] = body.leads.offset
-        row[layout.VISCOUS] = body.friction.viscous
-        row[layout.COULOMB_FORWARD] = body.friction.coulomb_forward
-        row[layout.COULOMB_BACKWARD] = body.friction.coulomb_backward
-        row[layout.STRIBECK] = body.friction.stribeck
-        row[layout.STRIBECK_VELOCITY] = body.friction.stribeck_velocity
-        row[layout.THRESHOLD] = body.friction.threshold
+        row[layout.ROTATION : layout.MASS] = *body.rotation.ravel(), *body.position
+        row[layout.MASS : layout.ROTOR] = inertia[i].mass, *inertia[i].first_moment, *about[_UPPER]
+        row[layout.ROTOR : layout.VISCOUS] = body.rotor, body.leads.multiplier, body.leads.offset
+        row[layout.VISCOUS : layout.COLUMNS] = dataclasses.astuple(body.friction)
 
+    lower, upper, velocity, effort = (
+        read_only(np.array([getattr(x, name) for x in limits], dtype=np.float64))
+        for name in ("lower", "upper", "velocity", "effort")
+    )
     return Bodies(
         n=len(names),
         nq=nq,
         joint_names=tuple(names),
         body_names=tuple(b.name for b in bodies),
         links=MappingProxyType({x.name: frames[x.name] for x in tree.links}),
-        lower=read_only(np.array([x.lower for x in limits], dtype=np.float64)),
-        upper=read_only(np.array([x.upper for x in limits], dtype=np.float64)),
-        velocity_limit=read_only(np.array([x.velocity for x in limits], dtype=np.float64)),
-        effort_limit=read_only(np.array([x.effort for x in limits], dtype=np.float64)),
+        lower=lower, upper=upper, velocity_limit=velocity, effort_limit=effort,
         topology=read_only(topology),
         parameters=read_only(parameters),
-        root_inertia=root_inertia,
+        root_inertia=inertia[-1],
     )

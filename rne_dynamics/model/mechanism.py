@@ -13,8 +13,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.errors import ModelError, unknown_name
-from rne_dynamics.model.inertia import Array, Rebuilt, frozen_array, read_only, set_fields
+from rne_dynamics.errors import ModelError, index_of, refuse
+from rne_dynamics.model.inertia import Array, Rebuilt, frozen_array, read_only, rotation_matrix, set_fields
 from rne_dynamics.model.layout import FLOATING, KIND, columns
 from rne_dynamics.model.on_tree import OnTree
 from rne_dynamics.model.robot import RobotModel
@@ -48,9 +48,7 @@ class LoopFrame:
 
     def __post_init__(self) -> None:
         what = f"loop frame on link {self.link!r}"
-        rotation = frozen_array(self.rotation, (3, 3), f"{what}: rotation")
-        if not np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-9) or not np.linalg.det(rotation) > 0.0:
-            raise ModelError(f"{what}: rotation is {rotation.tolist()}; it must be a rotation matrix")
+        rotation = rotation_matrix(self.rotation, f"{what}: rotation")
         set_fields(self, rotation=rotation, position=frozen_array(self.position, (3,), f"{what}: position"))
 
 
@@ -149,23 +147,20 @@ class Mechanism(OnTree, Rebuilt):
 
     def __post_init__(self) -> None:
         robot = self.robot
-        if not self.loops:
-            raise ModelError(f"mechanism {robot.name!r} has no loop; without one it is an ordinary robot")
-        if (robot.topology[:, KIND] == FLOATING).any():
-            raise ModelError(
-                f"mechanism {robot.name!r} has a floating base or joint; closed loops are supported on a fixed base "
-                "with joints of one freedom"
-            )
-        names = [loop.name for loop in self.loops]
-        for name in names:
-            if names.count(name) > 1:
-                raise ModelError(f"mechanism {robot.name!r}: loop {name!r} is there twice; names must be unique")
-        for name in self.joint_names:
-            if self.joint_names.count(name) > 1:
-                raise ModelError(f"mechanism {robot.name!r}: joint {name!r} is listed twice as actuated")
+        where, names = f"mechanism {robot.name!r}", [loop.name for loop in self.loops]
+        refuse(
+            ModelError,
+            (not self.loops, f"{where} has no loop; without one it is an ordinary robot"),
+            ((robot.topology[:, KIND] == FLOATING).any(),
+             f"{where} has a floating base or joint; closed loops are supported on a fixed base with joints of one "
+             "freedom"),
+            *((names.count(name) > 1, f"{where}: loop {name!r} is there twice; names must be unique")
+              for name in names),
+            *((self.joint_names.count(name) > 1, f"{where}: joint {name!r} is listed twice as actuated")
+              for name in self.joint_names),
+            (not self.joint_names, f"{where} has no actuated joint; name at least one"),
+        )  # fmt: skip
         places = np.array([robot.joint_index(name) for name in self.joint_names], dtype=np.int64)
-        if not len(places):
-            raise ModelError(f"mechanism {robot.name!r} has no actuated joint; name at least one")
         set_fields(self, posture=frozen_array(self.posture, (robot.nq,), f"posture of {robot.name!r}"))
         weights = self._by_joint("effort_weights", self.effort_weights, 1.0)
         preloads = self._by_joint("preload", self.preload, 0.0)
@@ -176,10 +171,8 @@ class Mechanism(OnTree, Rebuilt):
         frames = np.empty((len(self.loops), LOOP_COLUMNS))
         for k, loop in enumerate(self.loops):
             for side, frame in enumerate((loop.a, loop.b)):
-                if frame.link not in robot.links:
-                    raise unknown_name("link", frame.link, robot.links, f"loop {loop.name!r} of {robot.name!r}")
-                link = robot.links[frame.link]
-                start = (ROTATION_A, ROTATION_B)[side]
+                index_of(frame.link, robot.link_names, "link", f"loop {loop.name!r} of {robot.name!r}")
+                link, start = robot.links[frame.link], (ROTATION_A, ROTATION_B)[side]
                 bodies[k, side] = link.body
                 frames[k, start : start + 9] = (link.rotation @ frame.rotation).ravel()
                 frames[k, start + 9 : start + 12] = link.position + link.rotation @ frame.position

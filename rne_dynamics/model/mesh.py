@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.advice import extra
-from rne_dynamics.errors import ArgumentError, DescriptionError, MissingDependencyError, ModelError
+from rne_dynamics.errors import ArgumentError, DescriptionError, MissingDependencyError, ModelError, refuse
 from rne_dynamics.input_file import check_regular
 from rne_dynamics.model.inertia import Array, Inertia, read_only, set_fields
 from rne_dynamics.model.principal import check_physical
@@ -53,13 +53,14 @@ class TriangleMesh:
         for what, array in (("vertices", vertices), ("triangles", triangles)):
             if array.ndim != 2 or array.shape[1] != 3 or array.shape[0] == 0:
                 raise ModelError(f"{self.name}: {what} have shape {array.shape}; it must be (at least one, 3)")
-        if not np.isfinite(vertices).all():
-            raise ModelError(f"{self.name}: a vertex is not finite; every coordinate must be")
-        if triangles.min() < 0 or triangles.max() >= len(vertices):
-            raise ModelError(
-                f"{self.name}: a triangle names vertex {triangles.min() if triangles.min() < 0 else triangles.max()}; "
-                f"there are vertices 0 to {len(vertices) - 1}"
-            )
+        low, high = triangles.min(), triangles.max()
+        refuse(
+            ModelError,
+            (not np.isfinite(vertices).all(), f"{self.name}: a vertex is not finite; every coordinate must be"),
+            (low < 0 or high >= len(vertices),
+             f"{self.name}: a triangle names vertex {low if low < 0 else high}; there are vertices 0 to "
+             f"{len(vertices) - 1}"),
+        )  # fmt: skip
         set_fields(self, vertices=read_only(vertices), triangles=read_only(triangles))
 
     @property
@@ -123,10 +124,13 @@ def mesh_inertia(mesh: TriangleMesh, *, mass: float | None = None, density: floa
     with np.errstate(all="ignore"):  # without volume there is no mass centre
         found = _trimesh(("trimesh",)).triangles.mass_properties((mesh.vertices - corner)[mesh.triangles])
     volume, size = float(found["volume"]), float(np.prod(np.maximum(mesh.extent, 1e-9 * mesh.extent.max())))
-    if volume < -1e-12 * size:
-        raise ModelError(f"{mesh.name}: its volume is {volume:.4g} m^3, for every triangle faces inwards; {_REPAIR}")
-    if volume <= 1e-12 * size:
-        raise ModelError(f"{mesh.name}: it encloses no volume; a surface without thickness has no mass; {_REPAIR}")
+    refuse(
+        ModelError,
+        (volume < -1e-12 * size,
+         f"{mesh.name}: its volume is {volume:.4g} m^3, for every triangle faces inwards; {_REPAIR}"),
+        (volume <= 1e-12 * size,
+         f"{mesh.name}: it encloses no volume; a surface without thickness has no mass; {_REPAIR}"),
+    )  # fmt: skip
     rho = value if mass is None else value / volume
     body = Inertia(rho * volume, corner + found["center_mass"], rho * found["inertia"])
     return check_physical(body, mesh.name, fix=_REPAIR, tolerance=1e-6)
@@ -135,32 +139,22 @@ def mesh_inertia(mesh: TriangleMesh, *, mass: float | None = None, density: floa
 def _check_closed(mesh: TriangleMesh) -> None:
     """Refuse a mesh unless every edge is used as often in one direction as in the other."""
     count = len(mesh.vertices)
-    start = mesh.triangles
-    end = np.roll(mesh.triangles, -1, axis=1)
-    low, high = np.minimum(start, end).ravel(), np.maximum(start, end).ravel()
-    edges, which = np.unique(low * count + high, return_inverse=True)
-    times = np.bincount(which, minlength=len(edges))
-    sides = (low == high)[np.unique(which, return_index=True)[1]]  # a triangle with two equal corners has such an edge
-    open_edges = (times % 2 == 1) & ~sides
-    if open_edges.any():
-        at = _middle(mesh, int(edges[np.argmax(open_edges)]))
-        raise ModelError(
-            f"{mesh.name}: it is not closed: {int(open_edges.sum())} of {len(edges)} edges bound an odd number of "
-            f"triangles, the first near {at}; an open surface encloses no volume; {_REPAIR}"
-        )
-    forward = np.bincount(which, weights=np.where(start < end, 1.0, -1.0).ravel(), minlength=len(edges))
-    crossed = (forward != 0.0) & ~sides
-    if crossed.any():
-        at = _middle(mesh, int(edges[np.argmax(crossed)]))
-        raise ModelError(
-            f"{mesh.name}: its triangles face different ways at {int(crossed.sum())} of {len(edges)} edges, the first "
-            f"near {at}; all must face outwards; {_REPAIR}"
-        )
-
-
-def _middle(mesh: TriangleMesh, edge: int) -> str:
-    a, b = divmod(edge, len(mesh.vertices))
-    return "({:.4g}, {:.4g}, {:.4g}) m".format(*(0.5 * (mesh.vertices[a] + mesh.vertices[b])))
+    start = mesh.triangles.ravel()
+    end = np.roll(mesh.triangles, -1, axis=1).ravel()
+    edges, which = np.unique(np.minimum(start, end) * count + np.maximum(start, end), return_inverse=True)
+    near, far = np.divmod(edges, count)
+    odd = np.bincount(which) % 2 == 1
+    crossed = np.bincount(which, weights=np.where(start < end, 1.0, -1.0)) != 0.0
+    for wrong, what, fix in (
+        (odd, "it is not closed: {} of {} edges bound an odd number of triangles, the first near {}",
+         "an open surface encloses no volume"),
+        (crossed, "its triangles face different ways at {} of {} edges, the first near {}", "all must face outwards"),
+    ):  # fmt: skip
+        places = np.flatnonzero(wrong & (near != far))  # a triangle with two equal corners has an edge without length
+        if len(places):
+            middle = 0.5 * (mesh.vertices[near[places[0]]] + mesh.vertices[far[places[0]]])
+            at = "({:.4g}, {:.4g}, {:.4g}) m".format(*middle)
+            raise ModelError(f"{mesh.name}: {what.format(len(places), len(edges), at)}; {fix}; {_REPAIR}")
 
 
 def _repair(trimesh: Any, mesh: Any) -> None:

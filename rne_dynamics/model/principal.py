@@ -13,7 +13,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.errors import ModelError
+from rne_dynamics.errors import ModelError, refuse
 from rne_dynamics.model.inertia import Array, Inertia, frozen_array, skew
 
 #: Planes of a frame by name, with the coordinate perpendicular to each.
@@ -54,8 +54,7 @@ def principal_axes(inertia: ArrayLike, *, tolerance: float = 1e-9) -> PrincipalA
     largest component is positive, and the last axis is the cross product of the others. In a plane or space of equal
     moments the frame's own axes serve as far as they lie in it, the others by projection.
     """
-    matrix = frozen_array(inertia, (3, 3), "inertia")
-    moments, vectors = np.linalg.eigh(matrix)
+    moments, vectors = np.linalg.eigh(frozen_array(inertia, (3, 3), "inertia"))
     size = float(np.abs(moments).max())
     low, high = (moments[1] - moments[0] <= tolerance * size), (moments[2] - moments[1] <= tolerance * size)
     if low and high:
@@ -117,14 +116,13 @@ def check_physical(body: Inertia, what: str, *, fix: str, tolerance: float = 1e-
     if body.mass <= 0.0:
         raise ModelError(f"{what}: mass is {body.mass:g} kg; it must be above 0; {fix}")
     moments = principal_moments(body.inertia)
-    shown = ", ".join(f"{x:.4g}" for x in moments)
+    found = f"{what}: principal moments are {', '.join(f'{x:.4g}' for x in moments)} kg m^2"
     allowed = -tolerance * float(np.abs(moments).max())
-    if moments[0] < allowed:
-        raise ModelError(f"{what}: principal moments are {shown} kg m^2; none may be negative; {fix}")
-    if triangle_margin(moments) < allowed:
-        raise ModelError(
-            f"{what}: principal moments are {shown} kg m^2; the largest must not exceed the sum of the others; {fix}"
-        )
+    refuse(
+        ModelError,
+        (moments[0] < allowed, f"{found}; none may be negative; {fix}"),
+        (triangle_margin(moments) < allowed, f"{found}; the largest must not exceed the sum of the others; {fix}"),
+    )
     return body
 
 

@@ -1,8 +1,8 @@
-"""The frozen robot model that every algorithm, plant and controller takes; its display in terminals and notebooks."""
+"""The frozen robot model that every algorithm, plant and controller takes; its display in terminals."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -17,7 +17,6 @@ from rne_dynamics.model.bodies import Base, Bodies, LinkFrame, merged_bodies
 from rne_dynamics.model.inertia import Array, Inertia, frozen_array, read_only
 from rne_dynamics.model.tree import KinematicTree, Payload
 
-_COLUMNS = ("joint", "type", "unit", "lower", "upper", "velocity limit", "effort limit")
 #: Endings of those coordinates of planar and floating joints that are lengths.
 _LENGTHS = ("/x", "/y", "/trans_x", "/trans_y", "/trans_z")
 
@@ -28,22 +27,10 @@ def is_length(coordinate: str, kind: str | None) -> bool:
 
 
 class RobotTable:
-    """`repr` and the table in notebooks of any `Robot` (model/protocol.py)."""
+    """`repr` of any `Robot` (model/protocol.py)."""
 
     def __repr__(self: Any) -> str:
         return f"<{type(self).__name__} {summary(self)}>"
-
-    def _repr_html_(self: Any) -> str:
-        from html import escape  # here: nodes show no tables
-
-        types = {joint.name: joint.kind.value for joint in self.tree.joints}
-        limits = (self.lower, self.upper, self.velocity_limit, self.effort_limit)
-        rows = []
-        for name, *numbers in zip(self.joint_names, *limits, strict=True):
-            kind = types.get(name) or types.get(name.rpartition("/")[0], "floating")
-            unit = "m" if is_length(name, kind) else "rad"
-            rows.append(_row("td", (name, kind, unit, *(f"{number:.4g}" for number in numbers)), escape))
-        return f"<table><caption>{escape(summary(self))}</caption>{_row('th', _COLUMNS, escape)}{''.join(rows)}</table>"
 
 
 def summary(robot: Any) -> str:
@@ -61,10 +48,6 @@ def summary(robot: Any) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
-
-
-def _row(cell: str, values: Iterable[str], escape: Callable[[str], str]) -> str:
-    return f"<tr>{''.join(f'<{cell}>{escape(value)}</{cell}>' for value in values)}</tr>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -181,9 +164,8 @@ class RobotModel(Bodies, RobotTable):
     def neutral(self) -> Array:
         """The configuration with every joint at zero (unit quaternion for floating joints); shape (nq,)."""
         q = np.zeros(self.nq)
-        for _, kind, iq, _ in self.topology.tolist():
-            if kind == layout.FLOATING:
-                q[iq + 6] = 1.0
+        floating = self.topology[:, layout.KIND] == layout.FLOATING
+        q[self.topology[floating, layout.POSITION_INDEX] + 6] = 1.0
         return read_only(q)
 
     @cached_property

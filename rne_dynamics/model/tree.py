@@ -7,16 +7,16 @@ locked joints are changes of the tree.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.errors import ModelError, index_of, unknown_name
+from rne_dynamics.errors import ModelError, index_of, refuse, unknown_name
 from rne_dynamics.model.inertia import Array, Inertia, Rebuilt, frozen_array, set_fields, skew
 
 
@@ -129,23 +129,23 @@ class TreeJoint(Rebuilt):
         where = f"joint {self.name!r}"
         rotation = frozen_array(self.rotation, (3, 3), f"{where}: rotation")
         set_fields(self, rotation=rotation, position=frozen_array(self.position, (3,), f"{where}: position"))
-        axis = np.array(self.axis, dtype=np.float64)
-        if self.kind in (JointKind.FIXED, JointKind.FLOATING):
-            axis = np.array([0.0, 0.0, 1.0])
+        turns = self.kind not in (JointKind.FIXED, JointKind.FLOATING)
+        axis = np.array(self.axis if turns else (0.0, 0.0, 1.0), dtype=np.float64)
         if self.kind is JointKind.FIXED:  # nothing moves, whatever the description says it should follow
             set_fields(self, mimic=None)
         length = math.hypot(*axis.ravel().tolist())
         if axis.shape != (3,) or not 1e-12 < length < math.inf:
             raise ModelError(f"{where}: axis is {axis.tolist()}; it must be three finite numbers, not all zero")
         set_fields(self, axis=frozen_array(axis / length, (3,), f"{where}: axis"))
-        if not (math.isfinite(self.rotor_inertia) and self.rotor_inertia >= 0.0):
-            raise ModelError(f"{where}: rotor inertia is {self.rotor_inertia}; it must be finite and not negative")
-        if fault := self.friction.fault():
-            raise ModelError(f"{where}: {fault}")
-        if self.limits.lower > self.limits.upper:
-            raise ModelError(
-                f"{where}: lower limit {self.limits.lower} is above the upper limit {self.limits.upper}; swap them"
-            )
+        fault = self.friction.fault()
+        refuse(
+            ModelError,
+            (not (math.isfinite(self.rotor_inertia) and self.rotor_inertia >= 0.0),
+             f"{where}: rotor inertia is {self.rotor_inertia}; it must be finite and not negative"),
+            (fault, f"{where}: {fault}"),
+            (self.limits.lower > self.limits.upper,
+             f"{where}: lower limit {self.limits.lower} is above the upper limit {self.limits.upper}; swap them"),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,9 +154,6 @@ class TreeLink:
 
     name: str
     inertia: Inertia | None = None
-
-
-_Part = TypeVar("_Part", TreeLink, TreeJoint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,12 +201,12 @@ class KinematicTree(Rebuilt):
     joints: tuple[TreeJoint, ...]
 
     def __post_init__(self) -> None:
-        for kind, names in (("link", [x.name for x in self.links]), ("joint", [x.name for x in self.joints])):
-            if len(set(names)) != len(names):
-                twice = next(n for i, n in enumerate(names) if n in names[:i])
-                raise ModelError(f"robot {self.name!r}: {kind} {twice!r} is there twice; names must be unique")
         if not self.links:
             raise ModelError(f"robot {self.name!r} has no link; it needs at least one")
+        for kind, parts in (("link", self.links), ("joint", self.joints)):
+            twice = [name for name, number in Counter(x.name for x in parts).items() if number > 1]
+            if twice:
+                raise ModelError(f"robot {self.name!r}: {kind} {twice[0]!r} is there twice; names must be unique")
         links = {x.name for x in self.links}
         parent_joint: dict[str, TreeJoint] = {}
         for joint in self.joints:
@@ -223,10 +220,12 @@ class KinematicTree(Rebuilt):
                 )
             parent_joint[joint.child] = joint
         roots = [x.name for x in self.links if x.name not in parent_joint]
-        if not roots:
-            raise ModelError(f"robot {self.name!r}: every link has a parent, so the joints form a loop; cut it")
-        if len(roots) > 1:
-            raise ModelError(f"robot {self.name!r} has {len(roots)} roots: {', '.join(roots)}; join them to one tree")
+        refuse(
+            ModelError,
+            (not roots, f"robot {self.name!r}: every link has a parent, so the joints form a loop; cut it"),
+            (len(roots) > 1,
+             f"robot {self.name!r} has {len(roots)} roots: {', '.join(roots)}; join them to one tree"),
+        )  # fmt: skip
         if len(self.depth_first) != len(self.joints):
             lost = sorted(links - {roots[0]} - {j.child for j in self.depth_first})
             raise ModelError(f"robot {self.name!r}: links {', '.join(lost)} form a loop apart from the root; cut it")
@@ -255,14 +254,11 @@ class KinematicTree(Rebuilt):
 
     def link(self, name: str) -> TreeLink:
         """The link of that name; `ModelError` with the nearest names otherwise."""
-        return self._named("link", name, self.links)
+        return self.links[index_of(name, [part.name for part in self.links], "link", f"robot {self.name!r}")]
 
     def joint(self, name: str) -> TreeJoint:
         """The joint of that name; `ModelError` with the nearest names otherwise."""
-        return self._named("joint", name, self.joints)
-
-    def _named(self, kind: str, name: str, parts: tuple[_Part, ...]) -> _Part:
-        return parts[index_of(name, [part.name for part in parts], kind, f"robot {self.name!r}")]
+        return self.joints[index_of(name, [part.name for part in self.joints], "joint", f"robot {self.name!r}")]
 
     def leader(self, joint: TreeJoint) -> Mimic:
         """The independent joint that moves `joint`, with the multipliers and offsets of the way collected."""
@@ -298,14 +294,15 @@ class KinematicTree(Rebuilt):
         """A new tree in which the named joints are fixed at a value (rad or m), as are joints that mimic them."""
         for name in lock:
             joint = self.joint(name)
-            if joint.mimic is not None:
-                raise ModelError(f"joint {name!r} mimics {joint.mimic.joint!r}; lock {joint.mimic.joint!r} instead")
-            if joint.kind not in ONE_FREEDOM:
-                raise ModelError(
-                    f"joint {name!r} is {joint.kind.value}; only revolute, continuous and prismatic joints lock"
-                )
-            if not math.isfinite(lock[name]):
-                raise ModelError(f"joint {name!r} is to be locked at {lock[name]}; the value must be finite")
+            leader = joint.mimic.joint if joint.mimic else ""
+            refuse(
+                ModelError,
+                (leader, f"joint {name!r} mimics {leader!r}; lock {leader!r} instead"),
+                (joint.kind not in ONE_FREEDOM,
+                 f"joint {name!r} is {joint.kind.value}; only revolute, continuous and prismatic joints lock"),
+                (not math.isfinite(lock[name]),
+                 f"joint {name!r} is to be locked at {lock[name]}; the value must be finite"),
+            )  # fmt: skip
         joints = list(self.joints)
         for k, joint in enumerate(joints):
             led = self.leader(joint)
@@ -321,9 +318,7 @@ def rotation_about(axis: ArrayLike, angle: float) -> Array:
 
 
 def _fixed_at(joint: TreeJoint, value: float) -> TreeJoint:
-    rotation, position = joint.rotation, joint.position
+    fixed = replace(joint, kind=JointKind.FIXED)  # with its friction and rotor
     if joint.kind is JointKind.PRISMATIC:
-        position = position + rotation @ joint.axis * value
-    else:
-        rotation = rotation @ rotation_about(joint.axis, value)
-    return replace(joint, kind=JointKind.FIXED, rotation=rotation, position=position)  # with its friction and rotor
+        return replace(fixed, position=joint.position + joint.rotation @ joint.axis * value)
+    return replace(fixed, rotation=joint.rotation @ rotation_about(joint.axis, value))

@@ -68,7 +68,7 @@ SCHEMA: tuple[Parameter, ...] = (
               "received again.", "s", 0.01, 3600.0, read_only=True),
     Parameter("deflections_divisor", 10, "Of an arm with flexible links: joint states between two messages on "
               "~/deflections; 0 publishes none.", "", 0, 1_000_000, read_only=True),
-    Parameter("base_motion.file", "", "File (.csv, .npz) with the motion of the base; what a sensor on it measures is "
+    Parameter("base_motion.file", "", "File (.csv) with the motion of the base; what a sensor on it measures is "
               "published on base_imu. Empty for a base at rest.", read_only=True),
     Parameter("base_motion.smoothing", 0.0, "Frequency above which motion in that file counts as noise; 0 for none.",
               "Hz", 0.0, 1000.0, read_only=True),

@@ -19,7 +19,7 @@ def save_modal_link(path, modal, points=None):
         wanted = np.vstack([wanted, modal.tip])
     there = [modal.at(point) for point in wanted]
     data = {
-        "convention": "integrals", "modes": list(modal.mode_names),
+        "modes": list(modal.mode_names),
         "mass": modal.inertia.mass, "com": modal.inertia.com, "inertia": modal.inertia.inertia,
         "C_k": modal.first, "C_kl": modal.second, "K": modal.stiffness, "damping": modal.damping, "tip": modal.tip,
         "points": wanted, "tolerance": tolerance,

@@ -128,8 +128,7 @@ ARGUMENTS = (
     )),
     Group("arm", (
         argument("--base-motion", metavar="FILE",
-                 help="motion of the base: .csv (columns time, x, y, z, qx, qy, qz, qw) or .npz (time, position, "
-                 "quaternion)"),
+                 help="motion of the base: .csv with the columns time, x, y, z, qx, qy, qz, qw"),
         argument("--base-smoothing", type=positive(unit="Hz"), metavar="HZ",
                  help="low-pass filter for noise in that file"),
         PAYLOAD,

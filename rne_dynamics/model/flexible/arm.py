@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.errors import ModelError, index_of, unknown_name
+from rne_dynamics.errors import ModelError, index_of, refuse
 from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.inertia import Array, Inertia, Rebuilt, frozen_array, set_fields
 from rne_dynamics.model.layout import FLOATING, KIND
@@ -32,8 +32,7 @@ class Load(NamedTuple):
 
 def loads(robot: RobotModel, link: str, *, posture: ArrayLike | None = None) -> tuple[Load, ...]:
     """Subtrees of the joints of a link as rigid bodies, in a posture (n,), by default all zero; `ModelError`."""
-    if link not in robot.links:
-        raise unknown_name("link", link, robot.links, f"robot {robot.name!r}")
+    robot.link(link)
     q = frozen_array(robot.neutral if posture is None else posture, (robot.nq,), "posture")
     kinds = {joint.name: joint.kind for joint in robot.tree.joints}
     places = [name for name in robot.joint_names if kinds.get(name) in ONE_FREEDOM]
@@ -42,8 +41,7 @@ def loads(robot: RobotModel, link: str, *, posture: ArrayLike | None = None) -> 
     found = []
     for joint in reversed(tree.depth_first):  # children before their parents
         if joint.parent == link:
-            at_joint = behind[joint.child].moved(joint.rotation, np.zeros(3))
-            found.append(Load(joint.position, at_joint))
+            found.append(Load(joint.position, behind[joint.child].moved(joint.rotation, np.zeros(3))))
         else:
             behind[joint.parent] = behind[joint.parent] + behind[joint.child].moved(joint.rotation, joint.position)
     return tuple(reversed(found))
@@ -146,30 +144,21 @@ class FlexibleArm(OnTree, Rebuilt):
 
     def __post_init__(self) -> None:
         robot, tree = self.robot, self.robot.tree
-        if robot.base != "fixed" or (robot.topology[:, KIND] == FLOATING).any():
-            raise ModelError(
-                f"arm {robot.name!r} has a floating base or joint; flexible links are supported on a fixed base with "
-                "revolute, prismatic and planar joints"
-            )
-        if robot.has_mimic:
-            raise ModelError(
-                f"arm {robot.name!r} has mimic joints, which arms with flexible links cannot have; lock them"
-            )
-        if not any(link.modes for link in self.flexible_links):
-            raise ModelError(
-                f"arm {robot.name!r} has no flexible link with a mode; without one it is an ordinary robot"
-            )
-        names = [link.link for link in self.flexible_links]
+        where, names = f"arm {robot.name!r}", [link.link for link in self.flexible_links]
+        refuse(
+            ModelError,
+            (robot.base != "fixed" or (robot.topology[:, KIND] == FLOATING).any(),
+             f"{where} has a floating base or joint; flexible links are supported on a fixed base with revolute, "
+             "prismatic and planar joints"),
+            (robot.has_mimic, f"{where} has mimic joints, which arms with flexible links cannot have; lock them"),
+            (not any(link.modes for link in self.flexible_links),
+             f"{where} has no flexible link with a mode; without one it is an ordinary robot"),
+            *((names.count(name) > 1, f"{where}: link {name!r} is flexible twice; describe it once") for name in names),
+            (tree.root in names,
+             f"{where}: the root link {tree.root!r} cannot be flexible; put a link and a fixed joint in front of it"),
+        )  # fmt: skip
         for link in self.flexible_links:
-            if link.link not in robot.links:
-                raise unknown_name("link", link.link, robot.links, f"flexible links of {robot.name!r}")
-            if names.count(link.link) > 1:
-                raise ModelError(f"arm {robot.name!r}: link {link.link!r} is flexible twice; describe it once")
-            if link.link == tree.root:
-                raise ModelError(
-                    f"arm {robot.name!r}: the root link {link.link!r} cannot be flexible; put a link and a fixed joint "
-                    "in front of it"
-                )
+            index_of(link.link, robot.link_names, "link", f"flexible links of {robot.name!r}")
             _check_part(tree, link)
         tree, fixed = _with_bodies_of_their_own(tree, {link.link: link for link in self.flexible_links})
         split = RobotModel.of(tree, base="fixed", gravity=robot.gravity)
@@ -216,11 +205,8 @@ class FlexibleArm(OnTree, Rebuilt):
 
     def mode_slice(self, link: str) -> slice:
         """Places of the modes of a flexible link among the deflection coordinates δ."""
-        wanted, start = self.flexible_link(link), 0
-        for other in self.flexible_links:
-            if other is wanted:
-                break
-            start += other.modes
+        wanted = self.flexible_link(link)
+        start = sum(other.modes for other in self.flexible_links[: self.flexible_links.index(wanted)])
         return slice(start, start + wanted.modes)
 
     def on_tree(self, robot: RobotModel) -> FlexibleArm:
@@ -244,21 +230,18 @@ class FlexibleArm(OnTree, Rebuilt):
 def _check_part(tree: KinematicTree, modal: ModalLink) -> None:
     """`ModelError` where a link's inertia does not hold that of its elastic part."""
     whole = tree.link(modal.link).inertia or Inertia()
-    part = modal.inertia
-    if part.mass > whole.mass * (1.0 + _ROUND_OFF):
-        raise ModelError(
-            f"flexible link {modal.link!r}: its elastic part has {part.mass:.6g} kg, the whole link only "
-            f"{whole.mass:.6g} kg; the link's inertia must hold all of it (in a model file, `inertial: hub` adds the "
-            "beam to what the URDF gives)"
-        )
-    left = whole.second_moments - part.second_moments
-    least = float(np.linalg.eigvalsh(left)[0])
-    if least < -1e-6 * max(float(np.linalg.eigvalsh(whole.second_moments)[-1]), 1e-300):
-        raise ModelError(
-            f"flexible link {modal.link!r}: no rigid body is left when its elastic part is taken from its inertia (the "
-            f"second moments of mass that are left have the eigenvalue {least:.6g}); correct mass, mass centre or "
-            "inertia of the link, or the beam's length and mass per length"
-        )
+    part, where = modal.inertia, f"flexible link {modal.link!r}"
+    least = float(np.linalg.eigvalsh(whole.second_moments - part.second_moments)[0])
+    refuse(
+        ModelError,
+        (part.mass > whole.mass * (1.0 + _ROUND_OFF),
+         f"{where}: its elastic part has {part.mass:.6g} kg, the whole link only {whole.mass:.6g} kg; the link's "
+         "inertia must hold all of it (in a model file, `inertial: hub` adds the beam to what the URDF gives)"),
+        (least < -1e-6 * max(float(np.linalg.eigvalsh(whole.second_moments)[-1]), 1e-300),
+         f"{where}: no rigid body is left when its elastic part is taken from its inertia (the second moments of mass "
+         f"that are left have the eigenvalue {least:.6g}); correct mass, mass centre or inertia of the link, or the "
+         "beam's length and mass per length"),
+    )  # fmt: skip
 
 
 def _with_bodies_of_their_own(

@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from rne_dynamics.errors import ModelError
-from rne_dynamics.model.inertia import Array, Rebuilt, frozen_array, set_fields
+from rne_dynamics.errors import ModelError, refuse
+from rne_dynamics.model.inertia import Array, Rebuilt, frozen_array, read_only, set_fields
 from rne_dynamics.model.materials import Section
 
 
@@ -142,95 +142,75 @@ class Beam(Rebuilt):
         where = f"flexible link {self.link!r}"
         for name in Section._fields:
             set_fields(self, **{name: _stations(getattr(self, name), f"{where}: {name}")})
-        set_fields(self, length=_number(self.length, f"{where}: length", "m"))
-        if not self.length > 0.0:
-            raise ModelError(f"{where}: length is {self.length} m; it must be finite and above 0")
-        if self.shapes not in get_args(Shapes):
-            raise ModelError(f"{where}: shapes is {self.shapes!r}; it must be one of {', '.join(get_args(Shapes))}")
-        if not isinstance(self.stiffening, (bool, np.bool_)):
-            raise ModelError(f"{where}: stiffening is {self.stiffening!r}; it must be True or False")
+        numbers = {"length": "m", "tip_mass": "kg", "tip_offset": "m"}
+        set_fields(self, **{name: _number(getattr(self, name), f"{where}: {name}", numbers[name]) for name in numbers})
+        vectors = {name: _vector(getattr(self, name), f"{where}: {name}")
+                   for name in ("axis", "normal", "origin", "tip_inertia")}  # fmt: skip
+        modes = tuple(self.modes) if isinstance(self.modes, Sequence) else ()
+        refuse(
+            ModelError,
+            (not self.length > 0.0, f"{where}: length is {self.length} m; it must be finite and above 0"),
+            (self.shapes not in get_args(Shapes),
+             f"{where}: shapes is {self.shapes!r}; it must be one of {', '.join(get_args(Shapes))}"),
+            (not isinstance(self.stiffening, (bool, np.bool_)),
+             f"{where}: stiffening is {self.stiffening!r}; it must be True or False"),
+            (len(modes) != 3 or not all(map(_is_count, modes)),
+             f"{where}: modes is {self.modes!r}; it must be three whole numbers, not negative: modes in bending "
+             "along y, along z, and in torsion"),
+        )  # fmt: skip
+        set_fields(self, modes=tuple(map(int, modes)))
         self._check_modes(where)
-        self._check_tip_and_damping(where)
-        axis = _vector(self.axis, f"{where}: axis")
-        normal = _vector(self.normal, f"{where}: normal")
-        if not np.linalg.norm(axis) > 1e-12:
-            raise ModelError(f"{where}: axis is {axis.tolist()}; it must not be zero")
-        axis = axis / np.linalg.norm(axis)
-        across = normal - (normal @ axis) * axis
-        if not np.linalg.norm(across) > 1e-9 * np.linalg.norm(normal):
-            raise ModelError(f"{where}: normal {normal.tolist()} must have a part across the axis {axis.tolist()}")
-        across = across / np.linalg.norm(across)
-        across = across - (across @ axis) * axis  # again: what a normal close to the axis has left is short of digits
-        normal = frozen_array(across / np.linalg.norm(across), (3,), where)
-        origin = _vector(self.origin, f"{where}: origin")
-        set_fields(self, axis=frozen_array(axis, (3,), where), normal=normal, origin=origin)
+        self._check_tip_and_damping(where, vectors["tip_inertia"])
+        set_fields(self, **_directions(where, vectors["axis"], vectors["normal"]), origin=vectors["origin"])
 
     def _check_modes(self, where: str) -> None:
-        modes = tuple(self.modes) if isinstance(self.modes, Sequence) else ()
-        if len(modes) != 3 or not all(_is_count(count) for count in modes):
-            raise ModelError(
-                f"{where}: modes is {self.modes!r}; it must be three whole numbers, not negative: modes in bending "
-                "along y, along z, and in torsion"
-            )
-        set_fields(self, modes=tuple(int(count) for count in modes))
-        if not (self.mass_per_length > 0.0).all():
-            raise ModelError(
-                f"{where}: mass_per_length is {self.mass_per_length.tolist()} kg/m; it must be above 0 at every station"
-            )
-        for count, kind, stiffness in zip(
-            self.modes, ("bending along y", "bending along z", "torsion"), ("EI_y", "EI_z", "GJ"), strict=True
-        ):
-            values = getattr(self, stiffness)
-            if count and not (values > 0.0).all():
-                raise ModelError(
-                    f"{where}: {stiffness} is {values.tolist()} N m^2, but {count} modes in {kind} are wanted; give it "
-                    "above 0 at every station, or set their number to 0"
-                )
-        if self.modes[2] and not (self.along("spread_y", self.ends) + self.along("spread_z", self.ends) > 0.0).all():
-            raise ModelError(
-                f"{where}: spread_y and spread_z are {self.spread_y.tolist()} and {self.spread_z.tolist()} kg m, so "
-                f"the section has no inertia in torsion, but {self.modes[2]} modes in torsion are wanted; give the "
-                "spreads, or set their number to 0"
-            )
-        if self.tapered and self.shapes not in TAPERED:
-            raise ModelError(
-                f"{where}: shapes is {self.shapes!r}, which are those of a uniform beam, but its section varies along "
-                f"it; take {' or '.join(TAPERED)}"
-            )
-        most = max(self.modes)
-        if self.shapes == "polynomial" and most > MOST_POWERS:
-            raise ModelError(
-                f"{where}: {most} polynomial modes in one direction are wanted; more than {MOST_POWERS} are too alike "
-                "for double precision: take finite_element or clamped_free shapes"
-            )
+        most, spread = max(self.modes), self.along("spread_y", self.ends) + self.along("spread_z", self.ends)
         least = max(1, most) if self.shapes == "finite_element" else 1
-        if not _is_count(self.elements) or not least <= self.elements <= MOST_ELEMENTS:
-            raise ModelError(
-                f"{where}: elements is {self.elements!r}; it must be a whole number from {least} (the largest number "
-                f"of modes in one direction) to {MOST_ELEMENTS}"
-            )
+        refuse(
+            ModelError,
+            (not (self.mass_per_length > 0.0).all(),
+             f"{where}: mass_per_length is {self.mass_per_length.tolist()} kg/m; it must be above 0 at every station"),
+            *(
+                (count and not (getattr(self, stiffness) > 0.0).all(),
+                 f"{where}: {stiffness} is {getattr(self, stiffness).tolist()} N m^2, but {count} modes in {kind} are "
+                 "wanted; give it above 0 at every station, or set their number to 0")
+                for count, kind, stiffness in zip(
+                    self.modes, ("bending along y", "bending along z", "torsion"), ("EI_y", "EI_z", "GJ"), strict=True
+                )
+            ),
+            (self.modes[2] and not (spread > 0.0).all(),
+             f"{where}: spread_y and spread_z are {self.spread_y.tolist()} and {self.spread_z.tolist()} kg m, so "
+             f"the section has no inertia in torsion, but {self.modes[2]} modes in torsion are wanted; give the "
+             "spreads, or set their number to 0"),
+            (self.tapered and self.shapes not in TAPERED,
+             f"{where}: shapes is {self.shapes!r}, which are those of a uniform beam, but its section varies along "
+             f"it; take {' or '.join(TAPERED)}"),
+            (self.shapes == "polynomial" and most > MOST_POWERS,
+             f"{where}: {most} polynomial modes in one direction are wanted; more than {MOST_POWERS} are too alike "
+             "for double precision: take finite_element or clamped_free shapes"),
+            (not _is_count(self.elements) or not least <= self.elements <= MOST_ELEMENTS,
+             f"{where}: elements is {self.elements!r}; it must be a whole number from {least} (the largest number "
+             f"of modes in one direction) to {MOST_ELEMENTS}"),
+        )  # fmt: skip
 
-    def _check_tip_and_damping(self, where: str) -> None:
-        set_fields(self, tip_mass=_number(self.tip_mass, f"{where}: tip_mass", "kg"))
-        inertia = tuple(float(value) for value in _vector(self.tip_inertia, f"{where}: tip_inertia"))
-        if self.tip_mass < 0.0 or min(inertia) < 0.0:
-            found = f"tip_mass is {self.tip_mass} kg and tip_inertia {list(inertia)} kg m^2"
-            raise ModelError(f"{where}: {found}; neither may be negative")
-        set_fields(self, tip_inertia=inertia, tip_offset=_number(self.tip_offset, f"{where}: tip_offset", "m"))
+    def _check_tip_and_damping(self, where: str, tip_inertia: Array) -> None:
+        inertia, total, given = tip_inertia.tolist(), sum(self.modes), _numbers(self.damping, f"{where}: damping")
+        ratios = frozen_array(
+            given if given.ndim else np.full(total, given), (total,),
+            f"{where}: damping (one ratio for all modes, or one for each)",
+        )  # fmt: skip
         least = self.tip_mass * self.tip_offset**2
-        if min(inertia[1:]) < least * (1.0 - 1e-9):
-            raise ModelError(
-                f"{where}: tip_inertia is {list(inertia)} kg m^2 about the tip, but {self.tip_mass} kg at tip_offset "
-                f"{self.tip_offset} m alone have {least:.6g} about y and z; add that to them"
-            )
-        total = sum(self.modes)
-        ratios = given = _numbers(self.damping, f"{where}: damping")
-        if ratios.ndim == 0:
-            ratios = np.full(total, ratios)
-        ratios = frozen_array(ratios, (total,), f"{where}: damping (one ratio for all modes, or one for each)")
-        if (ratios < 0.0).any():
-            raise ModelError(f"{where}: damping is {ratios.tolist()}; a ratio of critical damping must not be negative")
-        set_fields(self, damping=tuple(given.tolist()) if given.ndim else float(given))
+        refuse(
+            ModelError,
+            (min(self.tip_mass, *inertia) < 0.0,
+             f"{where}: tip_mass is {self.tip_mass} kg and tip_inertia {inertia} kg m^2; neither may be negative"),
+            (min(inertia[1:]) < least * (1.0 - 1e-9),
+             f"{where}: tip_inertia is {inertia} kg m^2 about the tip, but {self.tip_mass} kg at tip_offset "
+             f"{self.tip_offset} m alone have {least:.6g} about y and z; add that to them"),
+            ((ratios < 0.0).any(),
+             f"{where}: damping is {ratios.tolist()}; a ratio of critical damping must not be negative"),
+        )  # fmt: skip
+        set_fields(self, tip_inertia=tuple(inertia), damping=tuple(given.tolist()) if given.ndim else float(given))
 
     @property
     def rotation(self) -> Array:
@@ -257,6 +237,19 @@ class Beam(Rebuilt):
     def damping_ratios(self) -> Array:
         """A damping ratio for every mode, in the order y, z, torsion; shape (modes,)."""
         return np.broadcast_to(np.asarray(self.damping, dtype=np.float64), (sum(self.modes),))
+
+
+def _directions(where: str, axis: Array, normal: Array) -> dict[str, Array]:
+    """Unit vectors along the beam, and square to it."""
+    if not np.linalg.norm(axis) > 1e-12:
+        raise ModelError(f"{where}: axis is {axis.tolist()}; it must not be zero")
+    axis = axis / np.linalg.norm(axis)
+    across = normal - (normal @ axis) * axis
+    if not np.linalg.norm(across) > 1e-9 * np.linalg.norm(normal):
+        raise ModelError(f"{where}: normal {normal.tolist()} must have a part across the axis {axis.tolist()}")
+    across = across / np.linalg.norm(across)
+    across = across - (across @ axis) * axis  # again: what a normal close to the axis has left is short of digits
+    return {"axis": read_only(axis), "normal": read_only(across / np.linalg.norm(across))}
 
 
 def _stations(value: Any, what: str) -> Array:

@@ -127,15 +127,21 @@ class ShapeFunctions:
 
 def beam_shapes(beam: Beam) -> tuple[ShapeFunctions, ShapeFunctions, ShapeFunctions]:
     """The beam's shapes in bending along y, along z, and in torsion."""
-    return _bending(beam, 0), _bending(beam, 1), _torsion(beam)
+    return _direction(beam, 0), _direction(beam, 1), _direction(beam, 2)
 
 
-def _bending(beam: Beam, plane: int) -> ShapeFunctions:
-    count, L = beam.modes[plane], beam.length
+def _direction(beam: Beam, direction: int) -> ShapeFunctions:
+    """Shapes in bending along y, z (0, 1) or in torsion (2)."""
+    count, L = beam.modes[direction], beam.length
     if beam.shapes == "finite_element":
-        return _element_shapes(beam, plane)
+        return _element_shapes(beam, direction)
     if beam.shapes == "polynomial":
-        return _scaled(count, L, 1, lambda x, order: _powers(x, L, count, 2, order))
+        return _scaled(count, L, 1, lambda x, order: _powers(x, L, count, 1 if direction == 2 else 2, order))
+    return _scaled(count, L, count + 1, _torsion(beam) if direction == 2 else _bending(beam, direction))
+
+
+def _bending(beam: Beam, plane: int) -> Callable[[Array, int], Array]:
+    count, L = beam.modes[plane], beam.length
     root: euler_bernoulli.Root = "hinged" if beam.shapes == "pinned" else "clamped"
     load = euler_bernoulli.Load()
     if beam.shapes != "clamped_free":
@@ -152,24 +158,16 @@ def _bending(beam: Beam, plane: int) -> ShapeFunctions:
             columns = [c - s * (x / L if order == 0 else 1.0) for c, s in zip(columns, slopes, strict=True)]
         return np.stack(columns, axis=-1) / L**order if columns else np.zeros((len(x), 0))
 
-    return _scaled(count, L, count + 1, function)
+    return function
 
 
-def _torsion(beam: Beam) -> ShapeFunctions:
-    count, L = beam.modes[2], beam.length
-    if beam.shapes == "finite_element":
-        return _element_shapes(beam, 2)
-    if beam.shapes == "polynomial":
-        return _scaled(count, L, 1, lambda x, order: _powers(x, L, count, 1, order))
-    inertia = 0.0
+def _torsion(beam: Beam) -> Callable[[Array, int], Array]:
+    count, L, inertia = beam.modes[2], beam.length, 0.0
     if beam.shapes != "clamped_free" and count:
         inertia = beam.tip_inertia[0] / (float(beam.spread_y[0] + beam.spread_z[0]) * L)
     b = np.array(torsion_roots(count, inertia)) / L
 
-    def function(x: Array, order: int) -> Array:
-        return np.asarray(b**order * np.sin(np.multiply.outer(x, b) + 0.5 * math.pi * order))
-
-    return _scaled(count, L, count + 1, function)
+    return lambda x, order: np.asarray(b**order * np.sin(np.multiply.outer(x, b) + 0.5 * math.pi * order))
 
 
 def torsion_roots(count: int, inertia: float) -> list[float]:
@@ -184,13 +182,9 @@ def torsion_roots(count: int, inertia: float) -> list[float]:
 
 def _powers(x: Array, L: float, count: int, first: int, order: int) -> Array:
     """(x/L)^first, (x/L)^(first+1), …, or their derivatives; shape (points, count)."""
-    columns = []
-    for power in range(first, first + count):
-        if power < order:
-            columns.append(np.zeros_like(x))
-        else:
-            columns.append(math.perm(power, order) * (x / L) ** (power - order) / L**order)
-    return np.stack(columns, axis=-1) if columns else np.zeros((len(x), 0))
+    powers = np.arange(first, first + count)
+    factors = np.array([math.perm(power, order) for power in powers.tolist()], dtype=np.float64)  # 0 where they vanish
+    return np.asarray(factors * (x[:, None] / L) ** np.maximum(powers - order, 0) / L**order)
 
 
 def _element_shapes(beam: Beam, direction: int) -> ShapeFunctions:

@@ -22,54 +22,16 @@ import numpy as np
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Array
 
-# Brent's method here: SciPy's import takes longer than a node's whole start.
-#: Relative accuracy of a root, and steps after which the search ends; each halves the interval at least now and then.
-ACCURACY, MOST_STEPS = 4.0 * 2.0**-52, 100
-
 
 def root_between(function: Callable[[float], float], low: float, high: float) -> float:
-    """The root of a continuous function between two arguments at which its signs differ, to `ACCURACY`.
-
-    Secant and inverse quadratic steps, and bisection where they do not converge (R. P. Brent, Algorithms for
-    Minimization without Derivatives, 1973, chapter 4). Raises ValueError: the signs are the same.
-    """
-    before, at = low, high
-    value_before, value = function(before), function(at)
-    if value_before == 0.0:
-        return before
-    if value == 0.0:
-        return at
-    if math.copysign(1.0, value_before) == math.copysign(1.0, value):
-        raise ValueError(f"the function has the same sign at {low:g} and {high:g}")
-    other, value_other, last, step = before, value_before, 0.0, 0.0  # the root is between `at` and `other`
-    for _ in range(MOST_STEPS):
-        if math.copysign(1.0, value_before) != math.copysign(1.0, value):
-            other, value_other = before, value_before
-            last = step = at - before
-        if abs(value_other) < abs(value):
-            before, at, other = at, other, at
-            value_before, value, value_other = value, value_other, value
-        nearest, half = 0.5 * ACCURACY * abs(at), 0.5 * (other - at)
-        if value == 0.0 or abs(half) < nearest:
-            break
-        tried = math.inf
-        if abs(last) > nearest and abs(value) < abs(value_before):
-            if before == other:
-                tried = -value * (at - before) / (value - value_before)
-            else:
-                slope_before = (value_before - value) / (before - at)
-                slope_other = (value_other - value) / (other - at)
-                tried = -value * (value_other * slope_other - value_before * slope_before) / (
-                    slope_other * slope_before * (value_other - value_before)
-                )
-        if 2.0 * abs(tried) < min(abs(last), 3.0 * abs(half) - nearest):
-            last, step = step, tried
+    """The root of a continuous function between two arguments at which its signs differ, by bisection to round-off."""
+    rises = function(low) < 0.0
+    while low < (middle := 0.5 * (low + high)) < high:
+        if (function(middle) < 0.0) == rises:
+            low = middle
         else:
-            last = step = half
-        before, value_before = at, value
-        at += step if abs(step) > nearest else math.copysign(nearest, half)
-        value = function(at)
-    return at
+            high = middle
+    return low
 
 
 Root = Literal["clamped", "hinged"]
@@ -138,7 +100,7 @@ def modes(count: int, root: Root, load: Load) -> list[Mode]:
 
     Every root is fenced in by counting: the number of modes below a frequency is that of the beam with its tip held
     still plus the number of negative eigenvalues of the tip's dynamic stiffness (Wittrick and Williams, Q. J. Mech.
-    Appl. Math. 24, 1971). Brent's method then brings it to round-off. `ModelError` for a tip (S² ≤ m J) so heavy that
+    Appl. Math. 24, 1971). Bisection then brings it to round-off. `ModelError` for a tip (S² ≤ m J) so heavy that
     the first mode is not found in double precision.
     """
     found = []
@@ -152,16 +114,13 @@ def modes(count: int, root: Root, load: Load) -> list[Mode]:
                 "it: check the tip's figures, or take polynomial or clamped_free shapes"
             )
         low, high = below, (k + 1) * math.pi
-        while high - low > 0.05 * high or not (
-            _count_below(low, root, load) == k - 1 and _count_below(high, root, load) == k
-        ):
+        while high - low > 0.05 * high or _count_below(low, root, load) != k - 1 or _count_below(high, root, load) != k:
             middle = 0.5 * (low + high) if low > 0.25 * high else math.sqrt(low * high)
             if _count_below(middle, root, load) >= k:
                 high = middle
             else:
                 low = middle
-        mode = _mode(low, high, root, load)
-        found.append(mode)
+        found.append(_mode(low, high, root, load))
         below = high
     return found
 

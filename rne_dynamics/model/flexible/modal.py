@@ -12,11 +12,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.errors import ModelError
+from rne_dynamics.errors import ModelError, refuse
 from rne_dynamics.model.inertia import Array, Inertia, Rebuilt, frozen_array, set_fields
-
-#: How many points a message names.
-_MOST_NAMED = 8
 
 
 class Attachment(NamedTuple):
@@ -73,15 +70,13 @@ class ModalLink(Rebuilt):
 
     def __post_init__(self) -> None:
         m, where = len(self.mode_names), f"flexible link {self.link!r}"
-        for name, order in (("coupling", 3), ("hardening", 4)):
-            if not np.size(getattr(self, name)):
-                set_fields(self, **{name: np.zeros((m,) * order)})
         for name, shape in (
             ("first", (m, 4, 3)), ("second", (m, m, 3, 3)), ("shortening", (m, m, 4, 3)), ("stiffness", (m, m)),
-            ("damping", (m, m)), ("tip", (3,)), ("coupling", (m, m, m)),
-            ("hardening", (m, m, m, m)),
+            ("damping", (m, m)), ("tip", (3,)), ("coupling", (m,) * 3), ("hardening", (m,) * 4),
         ):  # fmt: skip
-            set_fields(self, **{name: frozen_array(getattr(self, name), shape, f"{where}: {name}")})
+            left_out = name in ("coupling", "hardening") and not np.size(getattr(self, name))
+            given = np.zeros(shape) if left_out else getattr(self, name)
+            set_fields(self, **{name: frozen_array(given, shape, f"{where}: {name}")})
         if len(set(self.mode_names)) != m:
             raise ModelError(f"{where}: mode names are {', '.join(self.mode_names)}; every name must be there once")
         # The energy is that of the square of a curvature with terms of first and second order: its third order is at
@@ -100,15 +95,16 @@ class ModalLink(Rebuilt):
             size = np.abs(array).max(initial=cubic if name == "coupling" else 0.0)
             if m and np.abs(array - turned).max() > 1e-9 * size:
                 raise ModelError(f"{where}: {name} is not symmetric in its modes; exchange k and l and it must stay")
-        for name, least, wanted in (
-            ("stiffness", 0.0, "positive definite: every bending must store energy"),
-            ("damping", -1e-9, "not negative: damping only takes energy out"),
-        ):
-            values = np.linalg.eigvalsh(getattr(self, name)) if m else np.ones(1)
-            if not values[0] > least * np.abs(values).max() and values.any():
-                raise ModelError(f"{where}: {name} has the eigenvalue {values[0]:.6g}; it must be {wanted}")
-        if m and not self.stiffness.any():
-            raise ModelError(f"{where}: stiffness is zero; it must be positive definite")
+        stiff, damped = (np.linalg.eigvalsh(matrix) if m else np.ones(1) for matrix in (self.stiffness, self.damping))
+        refuse(
+            ModelError,
+            (not stiff[0] > 0.0,
+             f"{where}: stiffness has the eigenvalue {stiff[0]:.6g}; it must be positive definite: every bending must "
+             "store energy"),
+            (damped[0] < -1e-9 * np.abs(damped).max(),
+             f"{where}: damping has the eigenvalue {damped[0]:.6g}; it must be not negative: damping only takes energy "
+             "out"),
+        )  # fmt: skip
 
     @property
     def modes(self) -> int:
@@ -147,12 +143,14 @@ class TableField(Rebuilt):
         ):  # fmt: skip
             set_fields(self, **{name: frozen_array(getattr(self, name), shape, f"{where}: {name}")})
         turned = self.shortenings.transpose(0, 2, 1, 3)
-        if np.abs(self.shortenings - turned).max(initial=0.0) > 1e-9 * np.abs(turned).max(initial=0.0):
-            raise ModelError(f"{where}: shortenings are not symmetric; exchange two modes and they must stay")
-        if not P:
-            raise ModelError(f"{where}: points is empty; give at least the tip and every place where a joint sits")
-        if not (np.isfinite(self.tolerance) and self.tolerance > 0.0):
-            raise ModelError(f"{where}: tolerance is {self.tolerance} m; it must be finite and above 0")
+        refuse(
+            ModelError,
+            (np.abs(self.shortenings - turned).max(initial=0.0) > 1e-9 * np.abs(turned).max(initial=0.0),
+             f"{where}: shortenings are not symmetric; exchange two modes and they must stay"),
+            (not P, f"{where}: points is empty; give at least the tip and every place where a joint sits"),
+            (not (np.isfinite(self.tolerance) and self.tolerance > 0.0),
+             f"{where}: tolerance is {self.tolerance} m; it must be finite and above 0"),
+        )  # fmt: skip
         for k in range(P - 1):
             apart = np.linalg.norm(self.points[k + 1 :] - self.points[k], axis=1)
             if apart.min() <= self.tolerance:
@@ -169,12 +167,11 @@ class TableField(Rebuilt):
         apart = np.linalg.norm(self.points - place, axis=1)
         k = int(apart.argmin())
         if apart[k] > self.tolerance:
-            known = ", ".join(str(point.tolist()) for point in self.points[:_MOST_NAMED])
-            more = f" and {len(self.points) - _MOST_NAMED} more" if len(self.points) > _MOST_NAMED else ""
             raise ModelError(
-                f"flexible link {self.link!r}: its mode shapes are not known at {place.tolist()} m; they are at {known}"
-                f"{more}. The nearest, {self.points[k].tolist()}, is {apart[k]:.3g} m away, more than the tolerance of "
-                f"{self.tolerance:g} m; add the point to the file with modal integrals, or move what sits there"
+                f"flexible link {self.link!r}: its mode shapes are not known at {place.tolist()} m. The nearest of "
+                f"{len(self.points)} points, {self.points[k].tolist()}, is {apart[k]:.3g} m away, more than the "
+                f"tolerance of {self.tolerance:g} m; add the point to the file with modal integrals, or move what sits "
+                "there"
             )
         return Attachment(self.translations[k], self.rotations[k], self.shortenings[k])
 
@@ -189,11 +186,19 @@ def drawn_in(rotation: Array, line: Array) -> Array:
     return np.asarray(np.multiply.outer(square, line) - 0.5 * (across + across.transpose(0, 2, 1, 3)))
 
 
-def modal_damping(stiffness: Array, mass: Array, ratios: ArrayLike) -> Array:
-    """Damping matrix (m, m) with ratios of critical damping, one or (m,), of the undamped modes, ascending."""
+def modal_damping(stiffness: Array, mass: Array, ratios: ArrayLike, where: str) -> Array:
+    """Damping matrix (m, m) with ratios of critical damping, one or (m,), of the undamped modes, ascending.
+
+    `ModelError`, which begins with `where`: a ratio below 0.
+    """
     from scipy.linalg import eigh
 
+    given = np.asarray(ratios, dtype=np.float64)
+    if not (given >= 0.0).all():
+        raise ModelError(
+            f"{where}: damping_ratio is {given.tolist()}; a ratio of critical damping must not be negative"
+        )
     squares, modes = eigh(stiffness, mass)
     momenta = mass @ modes
-    damping = (momenta * (2.0 * np.asarray(ratios) * np.sqrt(np.maximum(squares, 0.0)))) @ momenta.T
+    damping = (momenta * (2.0 * given * np.sqrt(np.maximum(squares, 0.0)))) @ momenta.T
     return np.asarray(0.5 * (damping + damping.T))

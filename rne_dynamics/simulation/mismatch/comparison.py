@@ -13,7 +13,7 @@ eigenvalue e^{jωτ}; half a period, for which a held effort is older than a con
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -83,8 +83,7 @@ def _gains(M: Array, B: Array, G: Array, law: tuple[Array, Array, Array], period
     kept = 3 * n if law[2].any() else 2 * n
 
     def stable(k: float) -> bool:
-        poles = np.linalg.eigvals((free - k * pushed @ answer)[:kept, :kept])
-        return bool(np.abs(poles).max() < UNSTABLE)
+        return bool(np.abs(np.linalg.eigvals((free - k * pushed @ answer)[:kept, :kept])).max() < UNSTABLE)
 
     if not stable(1.0):
         return 1.0, 1.0
@@ -121,10 +120,9 @@ def _delay(M: Array, B: Array, G: Array, law: tuple[Array, Array, Array], period
         low, high = omega[i], omega[i + 1]
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
-            same = (np.abs(loci(np.array(middle)))[k] > 1.0) == above[i, k]
-            low, high = (middle, high) if same else (low, middle)
-        angle = float(np.angle(loci(np.array(low))[k])) % (2.0 * np.pi)
-        least = min(least, angle / low)
+            before = (np.abs(loci(np.array(middle)))[k] > 1.0) == above[i, k]
+            low, high = (middle, high) if before else (low, middle)
+        least = min(least, float(np.angle(loci(np.array(low))[k])) % (2.0 * np.pi) / low)
     return least - 0.5 * period
 
 
@@ -234,23 +232,3 @@ def drawn_cases(link: str, count: int, seed: int = 0) -> dict[str, Mismatch]:
             delay=1e-3 * round(10.0 * delay), noise=1e-4 * noise, velocity_noise=1e-2 * noise,
         )  # fmt: skip
     return cases
-
-
-def spring_cases(frequencies: Sequence[float], delays: Sequence[float]) -> dict[str, Mismatch]:
-    """Springs, Hz, with delays, s."""
-    return {f"springs {f:g} Hz, delay {1e3 * d:g} ms": Mismatch(spring_frequency=f, delay=d)
-            for d in delays for f in frequencies}  # fmt: skip
-
-
-def slowest_springs(found: Comparison, law: str) -> dict[float, float]:
-    """By delay, s, the lowest spring frequency, Hz, from which on the law is stable at all; infinite for none."""
-    lowest: dict[float, float] = {}
-    for delay in sorted({case.delay for case in found.cases.values()}):
-        stable = math.inf
-        here = {case.spring_frequency: name for name, case in found.cases.items() if case.delay == delay}
-        for frequency in sorted(here, reverse=True):
-            if not found.results[here[frequency]][law].stable:
-                break
-            stable = frequency
-        lowest[delay] = stable
-    return lowest

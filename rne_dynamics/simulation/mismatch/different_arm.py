@@ -27,8 +27,9 @@ from rne_dynamics.simulation.plant.contact_law import Touch, touch_loads
 from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.surroundings import parts_of_step
-from rne_dynamics.simulation.stepping.motion import add_stage, end_of_step, first_stage
+from rne_dynamics.simulation.stepping.motion import add_stage, end_of_step
 from rne_dynamics.simulation.stepping.stepping import StepMethod, chosen_method, unchecked_step
+from rne_dynamics.spatial.rows import copy_into
 
 #: Ripples in one turn of a joint, or in 2π m.
 RIPPLES = 24.0
@@ -128,7 +129,8 @@ def elastic_steps(arm: Arm, touch: Touch | None, drive: Array, x: Array, effort:
     n, flat = x.shape[1], x.reshape((x.size,))
     y, rate, total, spring = np.empty(x.size), np.empty(x.size), np.empty(x.size), np.zeros(n)
     for _ in range(steps):
-        first_stage(flat, y, total)
+        copy_into(y, flat)
+        total[:] = 0.0
         for stage in range(4):
             fault = _put_rates(arm, touch, drive, y.reshape((4, n)), effort, spring, rate.reshape((4, n)))
             if fault >= 0:
@@ -262,29 +264,25 @@ class DifferentArm:
     ) -> None:
         self.now, self._coming, self._dt = phases[0], list(phases[1:]), dt
         arm = self.now.plant
-        self._body: ElasticJoints | RigidJoints = RigidJoints(arm, state, method)
+        #: The motors and links; the state is that of the links.
+        self.body: ElasticJoints | RigidJoints = RigidJoints(arm, state, method)
         if mismatch.elastic:
-            self._body = ElasticJoints(arm, state, mismatch)
+            self.body = ElasticJoints(arm, state, mismatch)
         self._messages = Messages(mismatch, gravity_torque(arm.robot.rigid, state.q), dt)
         self._encoders = Encoders(mismatch, arm.robot.n)
-
-    @property
-    def state(self) -> State:
-        """Of the links."""
-        return self._body.state
 
     def pass_to(self, t: float) -> None:
         """Let the script go on to a time since its start, s."""
         while self._coming and self._coming[0].at <= t + 1e-9 * self._dt:
             former, self.now = self.now, self._coming.pop(0)
             if self.now.plant is not former.plant:
-                self._body.use(self.now.plant)
+                self.body.use(self.now.plant)
 
     def measured(self) -> tuple[Array, Array]:
         """Positions and velocities as the encoders measure them, (n,); once a cycle: each time with new noise."""
-        state, now = self.state, self.now.mismatch
+        state, now = self.body.state, self.now.mismatch
         return self._encoders.measure(
-            now, state.t, *(self._body.motor if now.encoder == "motor" else (state.q, state.qd))
+            now, state.t, *(self.body.motor if now.encoder == "motor" else (state.q, state.qd))
         )
 
     def send(self, step: int, effort: Array) -> None:
@@ -293,14 +291,10 @@ class DifferentArm:
 
     def drive(self, step: int) -> Array:
         """The motors' effort in a step; shape (n,)."""
-        return driven(self.now.mismatch, self._messages.at(step), self._body.motor[0])
+        return driven(self.now.mismatch, self._messages.at(step), self.body.motor[0])
 
     def advance(self, effort: Array, loads: Array = NO_WRENCH) -> None:
         """One step under an effort of the motors and loads besides the script's, as `bodies_wrenches` gives them."""
         given = self.now.loads
         both = given + loads if len(loads) and len(given) else (loads if len(loads) else given)
-        self._body.step(effort, self._dt, both)
-
-    def put(self, state: State) -> None:
-        """Put the arm, whose brakes are on, at another state."""
-        self._body.put(state)
+        self.body.step(effort, self._dt, both)

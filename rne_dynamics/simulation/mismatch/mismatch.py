@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from rne_dynamics.errors import ArgumentError, unknown
+from rne_dynamics.errors import ArgumentError, refuse, unknown
 from rne_dynamics.model.assembly import assemble
-from rne_dynamics.model.inertia import Array, Inertia
+from rne_dynamics.model.inertia import Array, Inertia, set_fields
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.protocol import Robot
-from rne_dynamics.model.tree import Friction, KinematicTree, Payload, TreeJoint, TreeLink
+from rne_dynamics.model.tree import KinematicTree, Payload, TreeJoint
 
 
 def three_numbers(what: str, given: Any) -> tuple[float, ...]:
     """Three finite numbers; `ArgumentError` otherwise, whose message begins with `what`."""
-    try:
+    with contextlib.suppress(TypeError, ValueError):
         row = tuple(float(x) for x in given)
-    except (TypeError, ValueError):
-        row = ()
-    if len(row) != 3 or not all(map(math.isfinite, row)):
-        raise ArgumentError(f"{what} {given!r}; it must be three finite numbers")
-    return row
+        if len(row) == 3 and all(map(math.isfinite, row)):
+            return row
+    raise ArgumentError(f"{what} {given!r}; it must be three finite numbers")
+
+
+def check_known(names: Iterable[str], known: Sequence[str], kind: str, owner: str) -> None:
+    """`ArgumentError` for a name that is not known."""
+    for name in names:
+        if name not in known:
+            raise ArgumentError(unknown(kind, name, known, owner))
 
 
 #: Parts of something: below 1. Everything else only must not be negative.
@@ -127,28 +133,26 @@ class Mismatch:
         for each in fields(self):
             if isinstance(each.default, float):
                 _check_number(each.name, getattr(self, each.name))
-        if isinstance(self.seed, bool) or not (isinstance(self.seed, int) and self.seed >= 0):
-            raise ArgumentError(f"mismatch: seed is {self.seed!r}; it must be a whole number, not negative")
-        if self.encoder not in ("motor", "link"):
-            raise ArgumentError(f"mismatch: encoder is {self.encoder!r}; it must be 'motor' or 'link'")
-        if self.stiffness < math.inf and self.spring_frequency > 0.0:
-            raise ArgumentError(f"mismatch: stiffness is {self.stiffness:g} and spring_frequency is "
-                                f"{self.spring_frequency:g}; give one of them")  # fmt: skip
-        if self.backlash > 0.0 and not self.elastic:
-            raise ArgumentError(f"mismatch: backlash is {self.backlash:g} without a spring; give a stiffness")
-        if self.payload is not None:
-            object.__setattr__(self, "payload", _payload(self.payload))
-        object.__setattr__(self, "push", _pushes(self.push))
-        object.__setattr__(self, "script", self._checked_script())
+        refuse(
+            ArgumentError,
+            (isinstance(self.seed, bool) or not (isinstance(self.seed, int) and self.seed >= 0),
+             f"mismatch: seed is {self.seed!r}; it must be a whole number, not negative"),
+            (self.encoder not in ("motor", "link"),
+             f"mismatch: encoder is {self.encoder!r}; it must be 'motor' or 'link'"),
+            (self.stiffness < math.inf and self.spring_frequency > 0.0,
+             f"mismatch: stiffness is {self.stiffness:g} and spring_frequency is {self.spring_frequency:g}; give one "
+             "of them"),
+            (self.backlash > 0.0 and not self.elastic,
+             f"mismatch: backlash is {self.backlash:g} without a spring; give a stiffness"),
+        )  # fmt: skip
+        load = None if self.payload is None else _payload(self.payload)
+        set_fields(self, payload=load, push=_pushes(self.push), script=self._checked_script())
         _ = self.phases  # checks the values of the script
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Mismatch:
         """The mismatch of values by name, as a YAML file has them; ArgumentError also for unknown names."""
-        known = [each.name for each in fields(cls)]
-        for name in values:
-            if name not in known:
-                raise ArgumentError(unknown("field", name, known, "a mismatch"))
+        check_known(values, [each.name for each in fields(cls)], "field", "a mismatch")
         return cls(**values)
 
     @property
@@ -165,12 +169,12 @@ class Mismatch:
     def phases(self) -> tuple[tuple[float, Mismatch], ...]:
         """From when on which mismatch without a script holds, in order; the first from time 0 on."""
         now = replace(self, script=()) if self.script else self
-        pushes = [(at, _scripted(changes["push"])) for at, changes in self.script if "push" in changes]
-        times = {at for at, _ in self.script} | {at + push.duration for at, push in pushes}
+        pushes = [(at, *_scripted(changes["push"])) for at, changes in self.script if "push" in changes]
+        times = {at for at, _ in self.script} | {at + duration for at, _, _, duration in pushes}
         found = [(0.0, now)]
         for t in sorted(times):
             acting: dict[str, Any] = {link: np.array(force) for link, force in dict(self.push).items()}
-            for at, (link, force, duration) in pushes:
+            for at, link, force, duration in pushes:
                 if at <= t < at + duration:
                     acting[link] = acting.get(link, np.zeros(3)) + force
             changes = {k: v for at, each in self.script if at == t for k, v in each.items() if k != "push"}
@@ -215,19 +219,15 @@ class Mismatch:
         friction = self.friction_scale * (1.0 + self.friction * self.stream(2).uniform(-1.0, 1.0, joints))
         rotor = self.rotor_scale * (1.0 + self.rotor * self.stream(3).uniform(-1.0, 1.0, joints))
 
-        def link(given: TreeLink, k: int) -> TreeLink:
-            body = given.inertia
-            if body is None:
-                return given
-            return replace(given, inertia=Inertia(mass[k] * body.mass, body.com + shift[k], mass[k] * body.inertia))
+        def body(given: Inertia | None, k: int) -> Inertia | None:
+            return given and Inertia(mass[k] * given.mass, given.com + shift[k], mass[k] * given.inertia)
 
         def joint(given: TreeJoint, k: int) -> TreeJoint:
-            rubbing = {name: friction[k] * getattr(given.friction, name) for name in _SCALED}
-            law: Friction = replace(given.friction, **rubbing)
+            law = replace(given.friction, **{name: friction[k] * getattr(given.friction, name) for name in _SCALED})
             return replace(given, friction=law, rotor_inertia=rotor[k] * given.rotor_inertia)
 
         return replace(
-            tree, links=tuple(link(x, k) for k, x in enumerate(tree.links)),
+            tree, links=tuple(replace(x, inertia=body(x.inertia, k)) for k, x in enumerate(tree.links)),
             joints=tuple(joint(x, k) for k, x in enumerate(tree.joints)),
         )  # fmt: skip
 
@@ -249,9 +249,7 @@ class Mismatch:
             changes.pop("at", None)
             if isinstance(at, bool) or not (isinstance(at, (int, float)) and before <= at < math.inf):
                 raise ArgumentError(f"mismatch: script has an event at {at!r} s; times must be finite and in order")
-            for name in changes:
-                if name not in known:
-                    raise ArgumentError(unknown("field that changes", name, known, "a script of a mismatch"))
+            check_known(changes, known, "field that changes", "a script of a mismatch")
             before = float(at)
             events.append((before, changes))
         return tuple(events)
@@ -287,22 +285,15 @@ def _payload(given: Any) -> tuple[str, float] | tuple[str, float, tuple[float, .
     return (*found, three_numbers("mismatch: com of the payload is", com[0])) if com else found
 
 
-class ScriptedPush(NamedTuple):
-    """A force on a link, N, (3,), for some time, s."""
-
-    link: str
-    force: tuple[float, ...]
-    duration: float
-
-
-def _scripted(given: Any) -> ScriptedPush:
-    named = isinstance(given, Mapping) and set(given) == set(ScriptedPush._fields)
+def _scripted(given: Any) -> tuple[str, Array, float]:
+    """A link, the force on it, N, (3,), and its duration, s."""
+    named = isinstance(given, Mapping) and set(given) == {"link", "force", "duration"}
     if not named or not isinstance(given["link"], str):
         raise ArgumentError(f"mismatch: script has the push {given!r}; write {{link: …, force: [x, y, z], "
                             "duration: S}")  # fmt: skip
     _check_number("duration of a push", given["duration"])
-    force = three_numbers("mismatch: script has the force", given["force"])
-    return ScriptedPush(given["link"], force, float(given["duration"]))
+    force = np.array(three_numbers("mismatch: script has the force", given["force"]))
+    return given["link"], force, float(given["duration"])
 
 
 def _pushes(given: Any) -> tuple[tuple[str, tuple[float, ...]], ...]:

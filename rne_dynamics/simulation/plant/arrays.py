@@ -26,7 +26,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.simulation.plant.contact_law import Touch
-from rne_dynamics.spatial.rows import copy_into, slice_vector
+from rne_dynamics.spatial.rows import product, slice_vector
 from rne_dynamics.spatial.vector import from_quaternion, rotate
 
 #: Loads at the bodies where there are none.
@@ -153,9 +153,8 @@ class Loops(NamedTuple):
     T: Array
     #: D of the passive joints as the actuated ones feel it, Tᵀ D T; shape (n, n).
     damping: Array
-    #: The actuated positions of the last evaluation; shape (n,).
-    asked: Array
-    #: Its outcome, DONE, NOT_CLOSED, … of `closed_chain.closing`, and whether `T` is filled; shape (2,).
+    #: Outcome of the last evaluation, DONE, NOT_CLOSED, … of `closed_chain.closing`, and whether `T` is filled; shape
+    #: (2,).
     status: NDArray[np.int64]
     #: A lower bound of `MotionMap.smallest` where `assemble_ahead` found the posture; shape (1,).
     distance: Array
@@ -172,7 +171,6 @@ class Loops(NamedTuple):
             np.array(mechanism.posture if posture is None else posture, dtype=np.float64),
             np.empty((mechanism.robot.n, n)),
             np.empty((n, n)),
-            np.empty(n),
             np.array([DONE, 0]),
             np.zeros(1),
         )
@@ -189,8 +187,7 @@ def _look_ahead(loops: Loops, q: Array) -> None:
     for k in range(q.shape[0]):
         ahead[k] = q[k] - posture[actuated[k]]
     for i in range(posture.shape[0]):
-        for k in range(q.shape[0]):
-            posture[i] += loops.T[i, k] * ahead[k]
+        posture[i] += product(loops.T[i], ahead)
     for k in range(q.shape[0]):
         posture[actuated[k]] = q[k]
 
@@ -198,7 +195,6 @@ def _look_ahead(loops: Loops, q: Array) -> None:
 @kernel
 def assemble_ahead(loops: Loops, q: Array) -> bool:
     """Bring `loops.posture`, `T` and `distance` to the actuated positions q; False where loops do not close there."""
-    copy_into(loops.asked, q)
     if loops.status[1] == 1:
         _look_ahead(loops, q)
     loops.status[0] = apart(assemble_kernel, (loops.packed, loops.work, q, loops.posture))
@@ -230,14 +226,12 @@ def closed_mass_and_bias(
     for j in range(q.shape[0]):
         if not np.isfinite(q[j]):  # nothing to assemble; the step's caller reports the joint
             return False
-    copy_into(loops.asked, q)
     T = loops.T
     if loops.status[1] == 1:
         _look_ahead(loops, q)
     given = (loops.packed, loops.work, base, q, qd, wrenches, loops.posture, T, M, bias)
-    status = apart(closed_terms_kernel, given)
-    loops.status[0] = status
-    if status != DONE:
+    loops.status[0] = apart(closed_terms_kernel, given)
+    if loops.status[0] != DONE:
         return False
     loops.status[1] = 1
     if not loops.damped:

@@ -1,13 +1,13 @@
 """Prescribed motion of the base over time (document 000, section 2.1.2): any, and one through sampled poses.
 
 Of sampled poses position and quaternion are splines of time, component by component; the quaternion's is divided by its
-length. Smoothing: P. J. Green, B. W. Silverman, Nonparametric Regression and Generalized Linear Models (1994), section
-2.3 (Reinsch's algorithm).
+length. SciPy 1.10 or newer smooths them.
 """
 
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,9 +17,9 @@ import numpy as np
 
 from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.dynamics.kinematics.kinematics import quaternion_matrices
-from rne_dynamics.errors import SimulationError
-from rne_dynamics.input_file import MOST_ARRAYS, check_regular, limited_lines, read_arrays
-from rne_dynamics.model.inertia import Array, Rebuilt
+from rne_dynamics.errors import MissingDependencyError, SimulationError, refuse
+from rne_dynamics.input_file import MOST_ARRAYS, check_regular, limited_lines
+from rne_dynamics.model.inertia import Array, Rebuilt, read_only, set_fields
 
 #: Step of the differences by which a trajectory is checked, s, and at how many times.
 _STEP, _TIMES = 1e-4, 25
@@ -90,9 +90,8 @@ def check_base_trajectory(trajectory: BaseTrajectory, begin: float, end: float) 
 
 
 def _at(trajectory: BaseTrajectory, t: float) -> dict[str, Array]:
-    motion = trajectory.motion(t)
+    motion, position = trajectory.motion(t), np.asarray(trajectory.position(t), dtype=np.float64)
     motion.packed(np.zeros(3))  # shapes, finite numbers, a rotation
-    position = np.asarray(trajectory.position(t), dtype=np.float64)
     if position.shape != (3,) or not np.isfinite(position).all():
         raise SimulationError(
             f"base motion: the position at t = {t:.4g} s is {position.tolist()}; it must be finite, shape (3,)"
@@ -108,33 +107,21 @@ ORDER = 5
 def smoothing_spline(t: Array, y: Array, penalty: float) -> Array:
     """Natural cubic splines f of least ∫(y − f)² dt + penalty ∫f″² dt, the first integral by the trapezoidal rule.
 
-    `t` (k,), k at least 3, increasing; `y` (k, m); `penalty` in s⁴, 0 goes through all points. Returns coefficients of
+    `t` (k,), k at least 5, increasing; `y` (k, m); `penalty` in s⁴, 0 goes through all points. Returns coefficients of
     each piece's polynomial of time, constant ones first; (k − 1, ORDER, m).
     """
-    from scipy.linalg import solveh_banded  # here: the ROS nodes start without scipy
+    from scipy import interpolate  # here: the ROS nodes start without scipy
 
+    if penalty > 0.0 and not hasattr(interpolate, "make_smoothing_spline"):
+        raise MissingDependencyError("smoothing of a base motion needs SciPy 1.10 or newer; install it, or smooth the "
+                                     "poses before")  # fmt: skip
     h = np.diff(t)
-    weights = np.empty(len(t))  # of the poses in the integral
-    weights[0], weights[-1], weights[1:-1] = 0.5 * h[0], 0.5 * h[-1], 0.5 * (h[1:] + h[:-1])
-    a, b, c = 1.0 / h[:-1], -1.0 / h[:-1] - 1.0 / h[1:], 1.0 / h[1:]  # columns of Q: rows j, j + 1, j + 2
-    u = penalty / weights
-    # R + λ Qᵀ W⁻¹ Q, its diagonal and the two next to it
-    d0 = (h[:-1] + h[1:]) / 3.0 + u[:-2] * a * a + u[1:-1] * b * b + u[2:] * c * c
-    d1 = h[1:-1] / 6.0 + u[1:-2] * b[:-1] * a[1:] + u[2:-1] * c[:-1] * b[1:]
-    d2 = u[2:-2] * c[:-2] * a[2:]
-    right = a[:, None] * y[:-2] + b[:, None] * y[1:-1] + c[:, None] * y[2:]
-    bent = solveh_banded([d0, np.append(d1, 0.0), np.append(d2, [0.0, 0.0])[: len(d0)]], right, lower=True)
-    fitted = y.copy()
-    for k, part in ((0, a), (1, b), (2, c)):
-        rows = slice(k, len(t) - 2 + k)
-        fitted[rows] -= u[rows, None] * part[:, None] * bent
-    second = np.vstack([np.zeros_like(y[:1]), bent, np.zeros_like(y[:1])])
-    H = h[:, None]
+    weights = 0.5 * (np.append(h, 0.0) + np.append(0.0, h))  # of the poses in the integral
+    splines = [interpolate.CubicSpline(t, column, bc_type="natural") if penalty == 0.0
+               else interpolate.make_smoothing_spline(t, column, weights, penalty) for column in y.T]  # fmt: skip
     pieces = np.zeros((len(h), ORDER, y.shape[1]))
-    pieces[:, 0] = fitted[:-1]
-    pieces[:, 1] = (fitted[1:] - fitted[:-1]) / H - H * (2.0 * second[:-1] + second[1:]) / 6.0
-    pieces[:, 2] = 0.5 * second[:-1]
-    pieces[:, 3] = (second[1:] - second[:-1]) / (6.0 * H)
+    for order, at in enumerate((t[:-1], t[:-1], t[:-1], t[:-1] + 0.5 * h)):  # the third one jumps at the poses
+        pieces[:, order] = np.stack([f(at, order) for f in splines], axis=1) / math.factorial(order)
     return pieces
 
 
@@ -180,7 +167,7 @@ class SampledBase(Rebuilt):
     Parameters
     ----------
     times
-        Of the poses, s; shape (poses,), at least 4, strictly increasing.
+        Of the poses, s; shape (poses,), at least 5, strictly increasing.
     positions
         The root link's origin in the world, m; shape (poses, 3).
     quaternions
@@ -216,9 +203,7 @@ class SampledBase(Rebuilt):
         rest[0] = at_time(after, SETTLING)[0]
         pieces = np.concatenate([[from_rest(first, start, SETTLING)], spline, [after, rest]])
         knots = np.concatenate([[t[0] - SETTLING], t, [t[-1] + SETTLING]])
-        for name, value in (("times", t), ("_pieces", pieces), ("_knots", knots)):
-            value.flags.writeable = False
-            object.__setattr__(self, name, value)
+        set_fields(self, times=read_only(t), _pieces=read_only(pieces), _knots=read_only(knots))
         self._refuse_noise()
 
     @staticmethod
@@ -228,8 +213,7 @@ class SampledBase(Rebuilt):
         Parameters
         ----------
         path
-            CSV with the columns time, x, y, z, qx, qy, qz, qw in any order, others ignored; or NPZ with the arrays
-            ``time`` (poses,), ``position`` (poses, 3) and ``quaternion`` (poses, 4), x y z w. s and m.
+            CSV with the columns time, x, y, z, qx, qy, qz, qw in any order, others ignored; s and m.
         smoothing
             As for the class.
 
@@ -241,7 +225,7 @@ class SampledBase(Rebuilt):
         path = Path(path)
         try:
             check_regular(path, MOST_ARRAYS)
-            table = _read_npz(path) if path.suffix == ".npz" else _read_csv(path)
+            table = _read_csv(path)
         except OSError as error:
             raise SimulationError(f"{path}: the base motion cannot be read: {error.strerror or error}") from None
         return SampledBase(*table, smoothing=smoothing, source=str(path))
@@ -271,9 +255,7 @@ class SampledBase(Rebuilt):
     def _curve(self, t: float) -> Array:
         """x y z and the quaternion, not normalised, with their first and second derivatives; shape (3, 7)."""
         k = int(np.searchsorted(self._knots, t, side="right")) - 1
-        if k < 0:
-            return at_time(self._pieces[0], 0.0)
-        return at_time(self._pieces[k], t - float(self._knots[k]))
+        return at_time(self._pieces[max(k, 0)], t - float(self._knots[k]) if k >= 0 else 0.0)
 
     def _checked(self) -> tuple[Array, Array]:
         """Times, and poses with quaternions of length 1 that do not change their sign; (poses,), (poses, 7)."""
@@ -283,25 +265,24 @@ class SampledBase(Rebuilt):
             poses = np.hstack([np.array(x, dtype=np.float64) for x in (self.positions, self.quaternions)])
         except (TypeError, ValueError):
             raise SimulationError(f"{who}: times, positions and quaternions must be arrays of numbers") from None
-        if t.ndim != 1 or len(t) < 4 or poses.shape != (len(t), 7):
+        if t.ndim != 1 or len(t) < 5 or poses.shape != (len(t), 7):
             raise SimulationError(
                 f"{who}: times have shape {t.shape}, positions {np.shape(self.positions)}, quaternions "
-                f"{np.shape(self.quaternions)}; they must be (poses,), (poses, 3) and (poses, 4), at least 4 poses"
+                f"{np.shape(self.quaternions)}; they must be (poses,), (poses, 3) and (poses, 4), at least 5 poses"
             )
-        finite = np.isfinite(t) & np.isfinite(poses).all(axis=1)
-        if not finite.all():
-            raise SimulationError(f"{who}: pose {int(np.argmin(finite))} is not finite; every number must be")
-        if not (np.diff(t) > 0.0).all():
-            k = int(np.argmin(np.diff(t) > 0.0))
-            raise SimulationError(
-                f"{who}: the time of pose {k + 1} is {t[k + 1]:.9g} s, after {t[k]:.9g} s; times must increase"
-            )
+        finite, grows = np.isfinite(t) & np.isfinite(poses).all(axis=1), np.diff(t) > 0.0
         length = np.linalg.norm(poses[:, 3:], axis=1)
-        if np.abs(length - 1.0).max() > _UNIT:
-            k = int(np.argmax(np.abs(length - 1.0)))
-            raise SimulationError(
-                f"{who}: the quaternion of pose {k} has the length {length[k]:.4g}; it must be 1 (order x y z w)"
-            )
+        later, longest = int(np.argmin(grows)), int(np.argmax(np.abs(length - 1.0)))
+        refuse(
+            SimulationError,
+            (not finite.all(), f"{who}: pose {int(np.argmin(finite))} is not finite; every number must be"),
+            (not grows.all(),
+             f"{who}: the time of pose {later + 1} is {t[later + 1]:.9g} s, after {t[later]:.9g} s; times must "
+             "increase"),
+            (np.abs(length - 1.0).max() > _UNIT,
+             f"{who}: the quaternion of pose {longest} has the length {length[longest]:.4g}; it must be 1 (order x y z "
+             "w)"),
+        )  # fmt: skip
         poses[:, 3:] /= length[:, None]
         same = np.einsum("ij,ij->i", poses[1:, 3:], poses[:-1, 3:])
         poses[1:, 3:] *= np.cumprod(np.where(same < 0.0, -1.0, 1.0))[:, None]
@@ -365,16 +346,3 @@ def _numbers(path: Path, line: int, row: Mapping[str, str | None]) -> list[float
         ) from None
 
 
-def _read_npz(path: Path) -> tuple[Array, Array, Array]:
-    names = ("time", "position", "quaternion")
-    try:
-        archive = read_arrays(path)
-    except ValueError as error:
-        raise SimulationError(
-            f"{path}: it is not an NPZ file of plain arrays: {error}; write it by numpy.savez"
-        ) from None
-    missing = [name for name in names if name not in archive]
-    if missing:
-        raise SimulationError(f"{path}: it has no array {', '.join(missing)}; needed are {', '.join(names)}")
-    time, position, quaternion = (archive[name] for name in names)
-    return time, position, quaternion

@@ -57,17 +57,14 @@ def distance_of(bodies: Array, b: int, p: Vector) -> tuple[float, Vector]:
         return r - a, scale(1.0 / r, away) if r > 0.0 else column(R, 2)
     if bodies[b, KIND] == PLANE:
         return z, column(R, 2)
-    beyond, within, side = (max(abs(x) - a, 0.0), max(abs(y) - w, 0.0), max(abs(z) - h, 0.0)), -np.inf, 0
+    dx, dy, dz = abs(x) - a, abs(y) - w, abs(z) - h
+    beyond = (max(dx, 0.0), max(dy, 0.0), max(dz, 0.0))
     r = _length(beyond)
     if r > 0.0:
         return r, rotate(R, (np.copysign(beyond[0] / r, x), np.copysign(beyond[1] / r, y),
                              np.copysign(beyond[2] / r, z)))  # fmt: skip
-    if abs(x) - a > within:
-        within, side = abs(x) - a, 0
-    if abs(y) - w > within:
-        within, side = abs(y) - w, 1
-    if abs(z) - h > within:
-        within, side = abs(z) - h, 2
+    within = max(dx, dy, dz)  # the nearest side
+    side = 0 if dx == within else (1 if dy == within else 2)
     across = x if side == 0 else (y if side == 1 else z)
     return within, scale(np.copysign(1.0, across), column(R, side))
 

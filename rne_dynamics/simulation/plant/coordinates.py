@@ -206,7 +206,7 @@ class ActuatedJoints(Coordinates):
         assert plant.loops is not None
         status = int(plant.loops.status[0])
         if status != DONE:
-            error = refusal(self._mechanism, status, plant.loops.asked, plant.loops.posture)
+            error = refusal(self._mechanism, status, z, plant.loops.posture)
             raise SimulationError(
                 f"adaptive integration, which is in the actuated joints, ends at t = {t:.6g} s: {error}. `step` and "
                 "`free_motion` with its own methods go through"
@@ -240,8 +240,7 @@ class JointsAndModes(Coordinates):
     ) -> State:
         arm, still = self._arm, np.zeros(self._arm.n)
         bent = balance(arm, q, still, still).delta if delta is None else self._of_modes("delta", delta)
-        rate = self._of_modes("deltad", 0.0 if deltad is None else deltad)
-        return State(t, q, qd, None, bent, rate)
+        return State(t, q, qd, None, bent, self._of_modes("deltad", 0.0 if deltad is None else deltad))
 
     def _of_modes(self, what: str, value: ArrayLike) -> Array:
         return finite_vector(what, value, self.names[self._arm.n :], f"arm {self._arm.name!r}", broadcast=True)

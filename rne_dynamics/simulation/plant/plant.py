@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.errors import SimulationError
+from rne_dynamics.errors import SimulationError, refuse
 from rne_dynamics.model.friction import joint_friction
-from rne_dynamics.model.inertia import Array, Rebuilt
+from rne_dynamics.model.inertia import Array, Rebuilt, set_fields
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.arrays import (
@@ -79,15 +79,14 @@ class ArmPlant(Rebuilt):
     def __post_init__(self) -> None:
         coordinates, n = coordinates_of(self.robot, self.friction), self.robot.n
         robot, tree, positions = self.robot, self.robot.body_model, coordinates.positions
-        if self.base_motion is not None and robot.base == "floating":
-            raise SimulationError(
-                f"base_motion is given, but robot {robot.name!r} has a floating base, whose motion is simulated"
-            )
-        if self.surroundings is not None and robot.kind == "flexible":
-            raise SimulationError(
-                f"surroundings are given, but robot {robot.name!r} has flexible links, which touch nothing; give an "
-                "open arm or a mechanism"
-            )
+        refuse(
+            SimulationError,
+            (self.base_motion is not None and robot.base == "floating",
+             f"base_motion is given, but robot {robot.name!r} has a floating base, whose motion is simulated"),
+            (self.surroundings is not None and robot.kind == "flexible",
+             f"surroundings are given, but robot {robot.name!r} has flexible links, which touch nothing; give an open "
+             "arm or a mechanism"),
+        )  # fmt: skip
         touch = None if self.surroundings is None else self.surroundings.touch(tree)
         joints = free_joints(len(positions))
         if self.friction:
@@ -101,11 +100,7 @@ class ArmPlant(Rebuilt):
             tree.topology, tree.parameters, tree.has_mimic, tree.base_at_rest, joints, positions, NO_WRENCH, None, None,
             NO_CODE, touch,
         )
-        for name, value in (
-            ("coordinates", coordinates), ("joints", joints), ("positions", positions), ("_at_rest", at_rest),
-            ("touch", touch),
-        ):  # fmt: skip
-            object.__setattr__(self, name, value)
+        set_fields(self, coordinates=coordinates, joints=joints, positions=positions, _at_rest=at_rest, touch=touch)
 
     @property
     def tree(self) -> RobotModel:

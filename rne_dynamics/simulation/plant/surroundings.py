@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
-from rne_dynamics.errors import ArgumentError, SimulationError, unknown
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.errors import ArgumentError, SimulationError, refuse
+from rne_dynamics.model.inertia import Array, set_fields
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.mismatch.mismatch import Mismatch, three_numbers
+from rne_dynamics.simulation.mismatch.mismatch import Mismatch, check_known, three_numbers
 from rne_dynamics.simulation.plant.contact_law import (
     APART,
     BOX,
@@ -81,16 +81,16 @@ class SpringyBody:
 
     def __post_init__(self) -> None:
         what = f"surroundings: {self.kind!r}"
-        if str(self.kind) not in KINDS:
-            raise ArgumentError(unknown("kind", str(self.kind), list(KINDS), "surroundings"))
-        for name in ("point", "normal", "size", "rpy"):
-            object.__setattr__(self, name, three_numbers(f"{what} has the {name}", getattr(self, name)))
+        check_known([str(self.kind)], list(KINDS), "kind", "surroundings")
+        set_fields(self, **{name: three_numbers(f"{what} has the {name}", getattr(self, name))
+                            for name in ("point", "normal", "size", "rpy")})  # fmt: skip
         for name in ("radius", "stiffness", "slip", "damping", "friction"):
             _number(what, name, getattr(self, name), zero=name in ("damping", "friction"))
-        if not np.linalg.norm(self.normal) > 0.0:
-            raise ArgumentError(f"{what} has the normal {list(self.normal)}; its length must be above 0")
-        if not min(self.size) > 0.0:
-            raise ArgumentError(f"{what} has the size {list(self.size)}; its sides must be above 0")
+        refuse(
+            ArgumentError,
+            (not any(self.normal), f"{what} has the normal {list(self.normal)}; its length must be above 0"),
+            (not min(self.size) > 0.0, f"{what} has the size {list(self.size)}; its sides must be above 0"),
+        )
 
     @property
     def turn(self) -> Array:
@@ -124,7 +124,7 @@ class TouchingPoint:
         what = f"surroundings: touching link {self.link!r}"
         if not isinstance(self.link, str):
             raise ArgumentError(f"{what} is no name; write that of a link")
-        object.__setattr__(self, "point", three_numbers(f"{what} has the point", self.point))
+        set_fields(self, point=three_numbers(f"{what} has the point", self.point))
         _number(what, "radius", self.radius, zero=True)
 
 
@@ -150,15 +150,13 @@ class Surroundings:
 
     def points(self, tree: RobotModel) -> tuple[TouchingPoint, ...]:
         """The points that touch; ModelError: an unknown link; ArgumentError: one that is fixed to the base."""
-        if self.touching:
-            for point in self.touching:
-                if tree.link(point.link).body < 0:
-                    raise ArgumentError(f"surroundings: touching link {point.link!r} of robot {tree.name!r} is fixed "
-                                        "to the base; name one that moves")  # fmt: skip
-            return self.touching
+        refuse(ArgumentError, *(
+            (tree.link(point.link).body < 0, f"surroundings: touching link {point.link!r} of robot {tree.name!r} is "
+             "fixed to the base; name one that moves") for point in self.touching
+        ))  # fmt: skip
         inner = {joint.parent for joint in tree.tree.joints}
         last = [name for name, frame in tree.links.items() if frame.body >= 0 and name not in inner]
-        return tuple(TouchingPoint(name) for name in last)
+        return self.touching or tuple(map(TouchingPoint, last))
 
     def touch(self, tree: RobotModel) -> Touch:
         """As the stepping kernels take them for an open arm or the tree of a mechanism; raises as `points`."""
@@ -208,9 +206,7 @@ def _made(kind: type[Any], values: Any) -> Any:
         raise ArgumentError(f"surroundings: {what} is {values!r}; write {{{known[0]}: …, point: [x, y, z], …}}")
     own = _SHAPE.get(str(values.get("kind")), known)
     known = [name for name in known if name in own or not any(name in names for names in _SHAPE.values())]
-    for name in values:
-        if name not in known:
-            raise ArgumentError(unknown("field", str(name), known, f"surroundings: {what}"))
+    check_known(map(str, values), known, "field", f"surroundings: {what}")
     if known[0] not in values:
         has = ", ".join(map(str, values)) or "nothing"
         raise ArgumentError(f"surroundings: {what} has no {known[0]}; it has {has}")
@@ -246,9 +242,7 @@ class Scene:
 
         Raises ArgumentError: names the field, its value and what is allowed.
         """
-        for name in values:
-            if name not in _KEYS:
-                raise ArgumentError(unknown("key", name, _KEYS, "a scene"))
+        check_known(values, _KEYS, "key", "a scene")
         if "touching" in values and "bodies" not in values:
             raise ArgumentError("scene: touching is given without bodies; give some, or leave it out")
         around = Surroundings.of(values["bodies"], values.get("touching", ())) if "bodies" in values else None
@@ -258,5 +252,4 @@ class Scene:
         """Another mismatch with this script in addition; None without either."""
         if self.script is None or other is None:
             return other or self.script
-        events = sorted((*other.script, *self.script.script), key=lambda event: event[0])
-        return replace(other, script=tuple(events))
+        return replace(other, script=tuple(sorted((*other.script, *self.script.script), key=lambda event: event[0])))

@@ -51,23 +51,15 @@ SPEED, AIM_QDD, CORRECTION, DIRECT, ROWS = range(at.FREE, at.FREE + 5)
 WIDTH = 8
 
 
-class LawRows(NamedTuple):
-    """Control laws; S or 1 rows each."""
+class Law(NamedTuple):
+    """A control law of all samples; only the gains in `Columns.laws` differ."""
 
-    #: COMPUTED_TORQUE or PD_GRAVITY, all of them.
+    #: COMPUTED_TORQUE or PD_GRAVITY.
     kind: int
-    #: The model; shapes (bodies, 4), (S, bodies, COLUMNS), (S, 12).
+    #: The model; shapes (bodies, 4), (bodies, COLUMNS), (12,).
     topology: NDArray[np.int64]
     parameters: Array
     base: Array
-    #: Those of p, i, d and i_clamp; shape (S, 4, n).
-    gains: Array
-    #: `JointFriction.rows` of the model; shape (S, 5, n).
-    friction: Array
-    #: Part of it that is compensated, 0: none; shape (S, 1).
-    scale: Array
-    #: 1 / threshold; shape (S, n).
-    steepness: Array
 
 
 class Columns(NamedTuple):
@@ -77,9 +69,8 @@ class Columns(NamedTuple):
     joints: Array
     #: `ComputedTorque.table` and the integral's bound; shape (TABLE_ROWS + 1, S n).
     laws: Array
-    #: What machine code of arm and model takes besides the state; shape (S, numbers).
+    #: What machine code of the arm takes besides the state; shape (S, numbers).
     arm: Array
-    model: Array
 
 
 class Clock(NamedTuple):
@@ -114,7 +105,7 @@ class Course(NamedTuple):
 
 @threaded_kernel
 def closed_loops(
-    plants: PlantRows, laws: LawRows, code: OwnCode, columns: Columns, clock: Clock, references: Array, course: Course,
+    plants: PlantRows, model: Law, code: OwnCode, columns: Columns, clock: Clock, references: Array, course: Course,
     samples: tuple[int, int], cycles: tuple[int, int],
 ) -> None:  # fmt: skip
     """Cycles, the last not stepped, of samples that have not failed; `references` (cycles + 1, 3, n): q, q̇, q̈."""
@@ -138,7 +129,7 @@ def closed_loops(
             put_implicit(block, lane, clock.dt)
         for cycle in range(cycles[0], cycles[1]):
             aim = references[cycle]
-            _put_terms(laws, columns, Reference(aim[0], aim[1], aim[2]), course.integral, block, terms)
+            _put_terms(model, columns, Reference(aim[0], aim[1], aim[2]), course.integral, block, terms)
             for lane in range(width):
                 if lanes[lane] == ACTIVE:
                     _command(clock, columns, course, block, lane, cycle, aim[0], terms[lane])
@@ -161,10 +152,10 @@ def _begin(count: int, place: int, size: int) -> int:
 
 @helper
 def _put_terms(
-    laws: LawRows, columns: Columns, reference: Reference, integral: Array, block: Block, terms: Array
+    model: Law, columns: Columns, reference: Reference, integral: Array, block: Block, terms: Array
 ) -> None:
     """Terms of the law, (width, 5, n); of PD plus gravity its model's are those of an arm at rest."""
-    rows, n, torque = block.rows, block.n, laws.kind == COMPUTED_TORQUE
+    rows, n, torque = block.rows, block.n, model.kind == COMPUTED_TORQUE
     for lane in range(block.width):
         table, answer = _table(columns, block, lane), lane_of(rows[CORRECTION if torque else DIRECT], lane, n)
         q, qd = lane_of(block.q, lane, n), lane_of(block.qd, lane, n)
@@ -175,11 +166,11 @@ def _put_terms(
         if torque:
             copy_into(lane_of(rows[SPEED], lane, n), qd)
             copy_into(lane_of(rows[AIM_QDD], lane, n), reference.qdd)
-    g, inputs = _begin(columns.model.shape[0], block.first, 1), (block.q, rows[SPEED], rows[AIM_QDD], rows[CORRECTION])
-    evaluate(block.code.terms, block, (*inputs, columns.model[g : g + block.width], terms))
+    inputs = block.q, rows[SPEED], rows[AIM_QDD], rows[CORRECTION]
+    evaluate(block.code.terms, block, (*inputs, terms))
     for lane in range(block.width):
         if block.refused[lane] != 0 and block.lanes[lane] == ACTIVE:
-            _general_terms(laws, block.first + lane, tuple([lane_of(row, lane, n) for row in inputs]), terms[lane])
+            _general_terms(model, tuple([lane_of(row, lane, n) for row in inputs]), terms[lane])
         if not torque:
             for j in range(n):
                 terms[lane, 3, j] += rows[DIRECT, lane * n + j]
@@ -187,16 +178,15 @@ def _put_terms(
 
 
 @routine
-def _general_terms(laws: LawRows, s: int, state: tuple[Array, ...], terms: Array) -> None:
+def _general_terms(model: Law, state: tuple[Array, ...], terms: Array) -> None:
     """`rigid_terms_kernel` of a base at rest, of kernels that are compiled in any case."""
-    parameters, base = laws.parameters[row_of(laws.parameters, s)], laws.base[row_of(laws.base, s)]
     q, speed, desired, correction = state
     rest, weightless = np.zeros(q.shape[0]), np.zeros(12)
     for row, here, qd, qdd in (
-        (0, weightless, rest, desired), (1, weightless, speed, rest), (2, base, rest, rest),
+        (0, weightless, rest, desired), (1, weightless, speed, rest), (2, model.base, rest, rest),
         (3, weightless, rest, correction),
     ):  # fmt: skip
-        arm = Arm(laws.topology, parameters, here, NO_WRENCH)
+        arm = Arm(model.topology, model.parameters, here, NO_WRENCH)
         apart(inverse_dynamics_kernel, (arm, q, qd, qdd, terms[row]))
 
 

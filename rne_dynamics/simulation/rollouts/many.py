@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,6 @@ from rne_dynamics.simulation.plant.arrays import (
 )
 from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.rollouts import closed_loop
 from rne_dynamics.simulation.rollouts.closed_loop import (
     COMPUTED_TORQUE,
     CUT,
@@ -57,7 +56,7 @@ from rne_dynamics.simulation.rollouts.closed_loop import (
     Clock,
     Columns,
     Course,
-    LawRows,
+    Law,
     closed_loops,
 )
 from rne_dynamics.simulation.rollouts.samples import Samples, faults
@@ -68,8 +67,16 @@ from rne_dynamics.straight_line.recipe import Recipe
 from rne_dynamics.straight_line.threads import available
 
 
-def packed_loop(plant: ArmPlant, controller: ControlLaw) -> tuple[PlantRows, LawRows] | None:
-    """The arrays of the compiled loop, in rows of length 1; None where it cannot run this plant or controller."""
+class Packed(NamedTuple):
+    """What the compiled loop takes of a plant and a controller; arrays of the plant and the gains in one row."""
+
+    plants: PlantRows
+    law: Law
+    gains: Array
+
+
+def packed_loop(plant: ArmPlant, controller: ControlLaw) -> Packed | None:
+    """The arrays of the compiled loop; None where it cannot run this plant or controller."""
     # a subclass may have a law of its own
     if type(controller) not in (ComputedTorque, PdGravity) or plant.base_motion or plant.surroundings:
         return None
@@ -81,99 +88,83 @@ def packed_loop(plant: ArmPlant, controller: ControlLaw) -> tuple[PlantRows, Law
         robot.topology, plant.positions, robot.has_mimic, robot.parameters[None], robot.base_at_rest[None],
         plant.joints[None],
     )  # fmt: skip
-    compensation = controller.friction_compensation
-    laws = LawRows(
-        COMPUTED_TORQUE if isinstance(controller, ComputedTorque) else PD_GRAVITY, model.topology,
-        model.parameters[None], model.base_at_rest[None], np.array([gains.p, gains.i, gains.d, gains.i_clamp])[None],
-        joint_friction(model).rows[None], np.array([[0.0 if compensation is None else compensation.scale]]),
-        controller.steepness[None],
-    )  # fmt: skip
-    return plants, laws
+    kind = COMPUTED_TORQUE if isinstance(controller, ComputedTorque) else PD_GRAVITY
+    law = Law(kind, model.topology, model.parameters, model.base_at_rest)
+    return Packed(plants, law, np.array([gains.p, gains.i, gains.d, gains.i_clamp])[None])
 
 
 def own_code_of(
-    robot: RobotModel, model: RobotModel, plants: PlantRows, laws: LawRows, *, rows: bool
+    plant: ArmPlant, controller: ControlLaw, plants: PlantRows, gains: Array, *, rows: bool
 ) -> tuple[OwnCode, Columns]:
-    """Machine code for samples of a loop, one at a time or in `rows`, and their numbers as the loop reads them.
-
-    `robot` and `model` are those of the arm and of its law without changes.
-    """
-    same_arm, same_model = _same(robot, plants.parameters, plants.base), _same(model, laws.parameters, laws.base)
+    """Machine code for samples of a loop, one at a time or in `rows`, and their numbers as the loop reads them."""
+    robot, model = plant.tree, controller.robot.open_tree
+    same = np.array_equal(plants.parameters, robot.parameters[None]) and np.array_equal(
+        plants.base, robot.base_at_rest[None]
+    )
     own = robot, "locked forward", _forward_rows, (robot.has_mimic,), (robot.n,)
-    forward = _address(*own, rows, same_arm)
-    terms = _address(model, "control terms", _terms_rows, (), (5, robot.n), rows, same_model)
+    arm = np.zeros((WIDTH, 0)) if same else given(plants.parameters, plants.base)
+    forward, terms = _address(*own, rows, arm), _address(model, "control terms", _terms_rows, (), (5, robot.n), rows)
     one, unlocked = NO_CODE, 0
-    if robot.specialised and same_arm:
+    if robot.specialised and same:
         wanted = (MASS_MATRIX, INVERSE_DYNAMICS) if rows else (MASS_MATRIX, INVERSE_DYNAMICS, FORWARD_DYNAMICS)
         codes = [quantity.code(robot) for quantity in wanted]
         whole = [0 if code is None else code.address for code in codes]
-        one = ArmCode(_address(*own, False, True), *whole[:2])
+        one = ArmCode(_address(*own, False, arm), *whole[:2])
         unlocked = 0 if rows else whole[2]
-    columns = Columns(
-        joint_columns(plants), law_columns(laws), given(plants.parameters, plants.base, same_arm),
-        given(laws.parameters, laws.base, same_model),
-    )  # fmt: skip
+    columns = Columns(joint_columns(plants), law_columns(controller, gains), arm)
     return OwnCode(forward, one, unlocked, terms, rows), columns
 
 
 def _address(
     robot: RobotModel, name: str, kernel: Callable[..., Any], more: tuple[Any, ...], shape: tuple[int, ...],
-    rows: bool, same: bool,
+    rows: bool, numbers: Array | None = None,
 ) -> int:
-    """Address of the code of a kernel of rows of (q, qd, two more, given); 0 where there is none."""
+    """Address of the code of a kernel of rows of (q, qd, two more, numbers if any); 0 where there is none."""
+    same = numbers is None or numbers.shape[1] == 0
 
     def recipe() -> Recipe:
         model = robot.topology, efforts_parameters(robot) if same else robot.parameters, robot.base_at_rest, *more
         rng = Dice(1)
-        numbers = given(robot.parameters[None], robot.base_at_rest[None], same)[0]
-        sample = random_configuration(robot, rng), *(rng.uniform(0.0, 1.0, (robot.n,)) for _ in range(3)), numbers
+        sample = random_configuration(robot, rng), *(rng.uniform(0.0, 1.0, (robot.n,)) for _ in range(3))
+        if numbers is not None:
+            sample = *sample, np.zeros(0) if same else given(robot.parameters[None], robot.base_at_rest[None])[0]
         return Recipe(name, robot.name, kernel, model, sample, shape)
 
     if not robot.specialised:
         return 0
-    code = kept_rows(robot, (name, same), recipe) if rows else kept_code(robot, (name, same), recipe)
+    code = (kept_rows if rows else kept_code)(robot, (name, same), recipe)
     return 0 if code is None else code.address
 
 
-def given(parameters: Array, base: Array, same: bool) -> Array:
-    """What machine code takes of each sample besides its state: inertias and gravity, if they vary; (S, numbers)."""
-    if same:
-        return np.zeros((WIDTH, 0))
+def given(parameters: Array, base: Array) -> Array:
+    """What machine code takes of samples that vary besides their states: inertias and gravity; (S, numbers)."""
     count = max(len(parameters), len(base))
     inertia = parameters[:, :, MASS : ROTOR + 1].reshape(len(parameters), -1)
     return np.hstack([np.broadcast_to(x, (count, x.shape[1])) for x in (inertia, base[:, 6:9])])
-
-
-def _varied(parameters: Array, base: Array, given: Array) -> tuple[Array, Array]:
-    """Parameters and base with the numbers of `given`."""
-    if len(given) == 0:
-        return parameters, base
-    parameters, base = parameters.copy(), base.copy()
-    parameters[:, MASS : ROTOR + 1] = given[:-3].reshape(len(parameters), -1)
-    base[6:9] = given[-3:]
-    return parameters, base
 
 
 def _forward_rows(
     topology: NDArray[np.int64], parameters: Array, base: Array, mimic: bool, q: Array, qd: Array, tau: Array,
     lock: Array, given: Array, out: Array,
 ) -> int:  # fmt: skip
-    """`locked_forward` of each state, (B, n); −1, or what moves no inertia."""
-    fault = -1
+    """`locked_forward` of each state, (B, n), with the numbers of `given`; −1, or what moves no inertia."""
+    fault, parameters, base = -1, parameters.copy(), base.copy()
     for b in range(q.shape[0]):
-        arm = Arm(topology, *_varied(parameters, base, given[b]), np.zeros((0, 6)))
+        if len(given[b]) > 0:
+            parameters[:, MASS : ROTOR + 1] = given[b, :-3].reshape(len(parameters), -1)
+            base[6:9] = given[b, -3:]
+        arm = Arm(topology, parameters, base, np.zeros((0, 6)))
         fault = max(fault, locked_forward(arm, mimic, q[b], qd[b], tau[b], lock[b], out[b]))
     return fault
 
 
 def _terms_rows(
     topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, qd: Array, desired: Array,
-    correction: Array, given: Array, out: Array,
+    correction: Array, out: Array,
 ) -> None:  # fmt: skip
     """The rows of `rigid_terms_kernel` of each state, and one of zeros; (B, 5, n)."""
     for b in range(q.shape[0]):
-        here = _varied(parameters, base, given[b])
-        rigid_terms_kernel(topology, *here, q[b], qd[b], desired[b], correction[b], out[b])
+        rigid_terms_kernel(topology, parameters, base, q[b], qd[b], desired[b], correction[b], out[b])
 
 
 def joint_columns(plants: PlantRows) -> Array:
@@ -185,15 +176,13 @@ def joint_columns(plants: PlantRows) -> Array:
     return columns.reshape(JOINT_COLUMNS, -1)
 
 
-def law_columns(laws: LawRows) -> Array:
+def law_columns(controller: Any, gains: Array) -> Array:
     """`Columns.laws`."""
-    p, i, d, clamp = np.moveaxis(laws.gains, 1, 0)
-    friction, scale, steepness = np.moveaxis(laws.friction, 1, 0), laws.scale, laws.steepness
-    rate = np.vectorize(decay_rate)(p, d) if laws.kind == COMPUTED_TORQUE else np.zeros_like(p)
-    with np.errstate(invalid="ignore", over="ignore"):  # samples with such numbers are refused
-        answer = scale * friction[0] * rate
-    columns = np.empty((law.TABLE_ROWS + 1, _at_least_a_block(max(len(p), len(scale), len(friction[0]))), p.shape[1]))
-    for row, numbers in enumerate((p, d, i, *friction, scale, steepness, answer, clamp)):
+    p, i, d, clamp = np.moveaxis(gains, 1, 0)
+    friction, scale = joint_friction(controller.robot).rows, controller.friction_scale
+    rate = np.vectorize(decay_rate)(p, d) if isinstance(controller, ComputedTorque) else 0.0
+    columns = np.empty((law.TABLE_ROWS + 1, _at_least_a_block(len(p)), p.shape[1]))
+    for row, numbers in enumerate((p, d, i, *friction, scale, controller.steepness, scale * friction[0] * rate, clamp)):
         columns[row] = numbers
     return columns.reshape(law.TABLE_ROWS + 1, -1)
 
@@ -203,43 +192,24 @@ def _at_least_a_block(count: int) -> int:
     return count if count > 1 else WIDTH
 
 
-def _same(robot: RobotModel, parameters: Array, base: Array) -> bool:
-    """Whether all samples are as the robot."""
-    return np.array_equal(parameters, robot.parameters[None]) and np.array_equal(base, robot.base_at_rest[None])
-
-
 def course(q: Array, qd: Array, rows: int, *, terms: bool) -> Course:
     """Samples at their starts, shapes (S, nq) and (S, n), with room for `rows` of the log (and of the terms)."""
     samples, n = qd.shape
     return Course(
-        np.array(q, dtype=np.float64, order="C"),
-        np.array(qd, dtype=np.float64, order="C"),
-        np.zeros((samples, n)),
-        np.zeros((samples, n)),
-        np.zeros((samples, SUMS, n)),
-        np.full(samples, DONE),
-        np.zeros((samples, 2), dtype=np.int64),
-        np.full((3, samples if rows else 0, rows, n), np.nan),
+        np.array(q, dtype=np.float64, order="C"), np.array(qd, dtype=np.float64, order="C"), np.zeros((samples, n)),
+        np.zeros((samples, n)), np.zeros((samples, SUMS, n)), np.full(samples, DONE),
+        np.zeros((samples, 2), dtype=np.int64), np.full((3, samples if rows else 0, rows, n), np.nan),
         np.empty((5, samples if rows and terms else 0, rows, n)),
-    )
+    )  # fmt: skip
 
 
 #: Approximate number of cycles in one call of the kernel. Progress and Ctrl-C are handled between calls.
 _CYCLES = 20_000
 
 
-class Outcome(IntEnum):
-    """Status of a sample."""
-
-    DONE = closed_loop.DONE
-    #: invalid numbers: not finite, negative, or a start outside the stops
-    REFUSED = closed_loop.INVALID
-    #: the law commanded an effort that is not finite
-    BAD_EFFORT = closed_loop.BAD_EFFORT
-    #: a joint moved no inertia
-    NOT_DETERMINED = closed_loop.NOT_DETERMINED
-    #: the motion left the finite numbers
-    NOT_FINITE = closed_loop.NOT_FINITE
+#: Status of a sample: REFUSED for invalid numbers (not finite, negative, or a start outside the stops), BAD_EFFORT of a
+#: law whose effort is not finite, NOT_DETERMINED where a joint moved no inertia, NOT_FINITE for a motion that is not.
+Outcome = IntEnum("Outcome", "DONE REFUSED BAD_EFFORT NOT_DETERMINED NOT_FINITE", start=DONE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,9 +272,9 @@ class ManyRollouts:
 
 def run_many(
     plant: ArmPlant,
+    model: Law,
     samples: Samples,
-    code: OwnCode,
-    columns: Columns,
+    code: tuple[OwnCode, Columns],
     references: Array,
     clock: Clock,
     *,
@@ -312,44 +282,33 @@ def run_many(
     progress: Callable[[int], None] | None,
 ) -> ManyRollouts:
     """`Rollout.run_many`; rows are kept every `clock.every` cycles, none where that is 0."""
+    if threads is not None and threads < 1:
+        raise ArgumentError(f"threads is {threads}; it must be at least 1")
     rows = 0 if clock.every == 0 else clock.cycles // clock.every + 1
     clock = clock._replace(every=max(clock.every, 1))
     now = course(samples.q, samples.qd, rows, terms=False)
     messages = [""] * samples.count
     for s, why in faults(samples, plant.positions, plant.stops).items():
-        now.status[s], messages[s] = closed_loop.INVALID, why
-    if threads is not None and threads < 1:
-        raise ArgumentError(f"threads is {threads}; it must be at least 1")
-    _run(samples, code, columns, references, clock, now, threads or available(), progress)
-    for s in np.flatnonzero(now.status > closed_loop.INVALID).tolist():
-        now.status[s], messages[s] = _why(plant, samples, clock, now, s)
-    return _results(plant, samples, references, clock, now, messages, rows)
-
-
-def _run(
-    samples: Samples, code: OwnCode, columns: Columns, references: Array, clock: Clock, now: Course, threads: int,
-    progress: Callable[[int], None] | None,
-) -> None:  # fmt: skip
+        now.status[s], messages[s] = Outcome.REFUSED, why
     # whole blocks: which samples are stepped together does not depend on the threads
     size = WIDTH * max(1, _CYCLES // (WIDTH * (clock.cycles + 1)))
 
     def part(begin: int) -> int:
         end = min(begin + size, samples.count)
-        closed_loops(
-            samples.plants, samples.laws, code, columns, clock, references, now, (begin, end), (0, clock.cycles + 1)
-        )
+        closed_loops(samples.plants, model, *code, clock, references, now, (begin, end), (0, clock.cycles + 1))
         return end - begin
 
-    finished, pool = 0, ThreadPoolExecutor(threads, "rollouts")
+    finished, pool = 0, ThreadPoolExecutor(threads or available(), "rollouts")
     try:
-        waiting = {pool.submit(part, begin) for begin in range(0, samples.count, size)}
-        while waiting:
-            over, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            finished += sum(future.result() for future in over)
+        for over in as_completed([pool.submit(part, begin) for begin in range(0, samples.count, size)]):
+            finished += over.result()
             if progress is not None:
                 progress(finished)
     finally:  # parts that have not begun are cancelled where the caller is interrupted
         pool.shutdown(wait=True, cancel_futures=True)
+    for s in np.flatnonzero(now.status > Outcome.REFUSED).tolist():
+        now.status[s], messages[s] = _why(plant, samples, clock, now, s)
+    return _results(plant, samples, references, clock, now, messages, rows)
 
 
 def repeat_failed_step(
@@ -383,7 +342,7 @@ def _results(
     plant: ArmPlant, samples: Samples, references: Array, clock: Clock, now: Course, messages: list[str], rows: int
 ) -> ManyRollouts:
     sums = now.sums
-    over = now.status == closed_loop.DONE
+    over = now.status == DONE
     sums[~over] = np.nan
     cycles = clock.cycles + 1
     seconds = np.where(over, clock.cycles * clock.period, now.at[:, 0] * clock.period + now.at[:, 1] * clock.dt)

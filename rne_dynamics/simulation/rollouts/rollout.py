@@ -14,16 +14,17 @@ from rne_dynamics.control.control_law import ControlLaw, call_own, check_law, ne
 from rne_dynamics.control.parameters import measured
 from rne_dynamics.control.trajectory import Trajectory, references
 from rne_dynamics.errors import ArgumentError, SimulationError
-from rne_dynamics.model.inertia import Array, Rebuilt
+from rne_dynamics.model.inertia import Array, Rebuilt, set_fields
 from rne_dynamics.simulation.mismatch.different_arm import DifferentArm, phases_of
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
-from rne_dynamics.simulation.plant.arrays import NO_WRENCH, OwnCode, PlantRows
+from rne_dynamics.simulation.plant.arrays import NO_WRENCH, OwnCode
 from rne_dynamics.simulation.plant.base_motion import check_base_trajectory
 from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.rollouts.closed_loop import DONE, Clock, Columns, Course, LawRows, closed_loops
+from rne_dynamics.simulation.rollouts.closed_loop import DONE, Clock, Columns, closed_loops
 from rne_dynamics.simulation.rollouts.many import (
     ManyRollouts,
+    Packed,
     course,
     own_code_of,
     packed_loop,
@@ -144,14 +145,14 @@ class Rollout(Rebuilt):
     #: the desired motion at every cycle; shape (cycles + 1, 3, n)
     references: Array = field(init=False, repr=False)
     clock: Clock = field(init=False, repr=False)
-    _packed: tuple[PlantRows, LawRows] | None = field(init=False, repr=False)
+    _packed: Packed | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         base_moves = self.base_known and self.plant.base_motion is not None
         check_law(self.controller, self.plant.robot, "controller", base_moves=base_moves)
         method = chosen_method(self.plant, self.method)
-        substeps = whole(self.dt if self.control_dt is None else self.control_dt, self.dt)
         period = self.dt if self.control_dt is None else self.control_dt
+        substeps = whole(period, self.dt)
         seconds = self.trajectory.duration if self.seconds is None else self.seconds
         cycles = count(seconds, period, substeps, self.plant.robot.nq + 10 * self.plant.robot.n)
         clock = Clock(float(period), float(self.dt), substeps, cycles, 1, method == "semi_implicit")
@@ -161,8 +162,7 @@ class Rollout(Rebuilt):
         rows = np.zeros((0, 3, self.plant.robot.n))
         if packed is not None:
             rows = references(self.trajectory, period * np.arange(cycles + 1.0), self.plant.robot.n)
-        for name, value in (("clock", clock), ("_packed", packed), ("references", rows)):
-            object.__setattr__(self, name, value)
+        set_fields(self, clock=clock, _packed=packed, references=rows)
 
     @property
     def compiled(self) -> bool:
@@ -172,7 +172,7 @@ class Rollout(Rebuilt):
     @cached_property
     def _own_code(self) -> tuple[OwnCode, Columns]:
         assert self._packed is not None
-        return own_code_of(self.plant.tree, self.controller.robot.open_tree, *self._packed, rows=False)
+        return own_code_of(self.plant, self.controller, self._packed.plants, self._packed.gains, rows=False)
 
     @property
     def time(self) -> Array:
@@ -210,15 +210,23 @@ class Rollout(Rebuilt):
             return self._cycle_by_cycle(start, progress)
         rows = clock.cycles + 1
         now = course(start.q[None], start.qd[None], rows, terms=True)
-        (plants, laws), (code, columns) = self._packed, self._own_code
+        plants, law, _ = self._packed
         for begin in range(0, rows, _CYCLES):
             end = min(begin + _CYCLES, rows)
-            closed_loops(plants, laws, code, columns, clock, self.references, now, (0, 1), (begin, end))
+            closed_loops(plants, law, *self._own_code, clock, self.references, now, (0, 1), (begin, end))
             if now.status[0] != DONE:
                 repeat_failed_step(plant, plant.tree, plants, clock, now, 0)
             if progress is not None:
                 progress((end - 1) * clock.period)
-        return self._log(now)
+        (q, qd, effort), terms = now.states[:, 0], now.terms[:, 0]
+        desired = self.references.view()
+        desired.flags.writeable = False  # of all runs
+        arrays = {
+            "q": q, "qd": qd, "effort": effort,
+            "reference_q": desired[:, 0], "reference_qd": desired[:, 1], "reference_qdd": desired[:, 2],
+            **{f"torque_{name}": rows for name, rows in zip(_TERMS, terms, strict=True)},
+        }  # fmt: skip
+        return log_of(plant, self.time, arrays)
 
     def _cycle_by_cycle(self, state: State, progress: Progress | None) -> Log:
         """`run` from a checked state, where it is not compiled; drives hold the weight until the first effort."""
@@ -250,7 +258,7 @@ class Rollout(Rebuilt):
                     state = unchecked_step(plant, state, effort, dt, method, NO_WRENCH)
                 else:
                     arm.advance(arm.drive(step))
-                    state = arm.state
+                    state = arm.body.state
             if progress is not None:
                 progress(t)
         return log.done()
@@ -277,7 +285,7 @@ class Rollout(Rebuilt):
         first = self.trajectory.sample(0.0)
         q = rows_of(measured(first.q, robot.nq, "reference.q"), count, (robot.nq,), "q")
         qd = rows_of(measured(first.qd, robot.n, "reference.qd"), count, (robot.n,), "qd")
-        return Samples(robot, self.controller.robot.open_tree, count, q, qd, *self._packed)
+        return Samples(robot, count, q, qd, self._packed.plants, self._packed.gains)
 
     def run_many(
         self,
@@ -310,19 +318,10 @@ class Rollout(Rebuilt):
         if keep_every < 0:
             raise ArgumentError(f"keep_every is {keep_every}; it must be 0 or above")
         clock = self.clock._replace(every=int(keep_every))
-        code, columns = own_code_of(samples.robot, samples.model, samples.plants, samples.laws, rows=True)
-        return run_many(self.plant, samples, code, columns, self.references, clock, threads=threads, progress=progress)
-
-    def _log(self, now: Course) -> Log:
-        (q, qd, effort), terms = now.states[:, 0], now.terms[:, 0]
-        desired = self.references.view()
-        desired.flags.writeable = False  # of all runs
-        arrays = {
-            "q": q, "qd": qd, "effort": effort,
-            "reference_q": desired[:, 0], "reference_qd": desired[:, 1], "reference_qdd": desired[:, 2],
-            **{f"torque_{name}": rows for name, rows in zip(_TERMS, terms, strict=True)},
-        }  # fmt: skip
-        return log_of(self.plant, self.time, arrays)
+        code = own_code_of(self.plant, self.controller, samples.plants, samples.gains, rows=True)
+        return run_many(
+            self.plant, self._packed.law, samples, code, self.references, clock, threads=threads, progress=progress
+        )
 
 
 def simulate(

@@ -2,48 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.errors import ArgumentError
+from rne_dynamics.errors import ArgumentError, refuse
 from rne_dynamics.model.friction import SCALED
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import INERTIA, MASS, MOMENT, ROTOR
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.arrays import BACKWARD, EFFORT, FORWARD, LOWER, PlantRows
-from rne_dynamics.simulation.rollouts.closed_loop import LawRows
 
-#: The model that is changed: the simulated arm, the controller's, or both.
-Of = Literal["plant", "model", "both"]
 _UPPER = np.triu_indices(3)
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Starts, plants and controllers of many rollouts. Made by `Rollout.samples`; every change gives new samples.
+    """Starts, arms and gains of many rollouts. Made by `Rollout.samples`; every change gives new samples.
 
-    Changes to masses, friction and so on add up and recompile nothing. Numbers are checked sample by sample in the
-    run, so that one invalid sample does not stop the others.
+    Changes to masses, friction and so on add up and recompile nothing; the controller does not know them. Numbers are
+    checked sample by sample in the run, so that one invalid sample does not stop the others.
 
     Raises ArgumentError: all methods, for an array whose shape is not one sample's or S times that; ModelError: an
     unknown link.
     """
 
-    #: The simulated arm and the controller's model without changes.
+    #: The simulated arm without changes.
     robot: RobotModel
-    model: RobotModel
     #: Number of samples S.
     count: int
     #: Where each starts; shapes (S, nq), (S, n).
     q: Array
     qd: Array
-    #: Arms and controllers for the compiled loop, with S rows, or with one for all.
+    #: Arms for the compiled loop, with S rows, or with one for all.
     plants: PlantRows
-    laws: LawRows
+    #: p, i, d and i_clamp of the controllers; shape (S or 1, 4, n).
+    gains: Array
 
     def with_start(self, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> Samples:
         """Positions (S, nq) and velocities (S, n) to start from, or one for all."""
@@ -53,38 +49,27 @@ class Samples:
             qd=self.qd if qd is None else self._rows(qd, (self.robot.n,), "qd"),
         )
 
-    def with_mass_scaled(self, factors: ArrayLike | Mapping[str, ArrayLike], *, of: Of = "plant") -> Samples:
+    def with_mass_scaled(self, factors: ArrayLike | Mapping[str, ArrayLike]) -> Samples:
         """Links heavier or lighter by a factor, their inertia with them, their centres of mass where they were.
 
         `factors` is of all links, shape (S,), of each, (S, links) in the order of `link_names`, or a mapping from
         links' names to (S,).
         """
-        names = self.robot.link_names
-        rows = np.ones((self.count, len(names)))
         if isinstance(factors, Mapping):
+            rows = np.ones((self.count, len(self.robot.link_names)))
             for name, factor in factors.items():
-                self.robot.link(name)
-                rows[:, names.index(name)] = self._rows(factor, (), f"the mass factor of {name!r}")
+                rows[:, self.robot.link_index(name)] = self._rows(factor, (), f"the mass factor of {name!r}")
         else:
-            rows = self._rows_or_columns(factors, len(names), "the mass factors")
-
-        def scale(parameters: Array, robot: RobotModel) -> None:
-            for k, (body, mass, moment, inertia) in enumerate(zip(*robot.link_inertias, strict=True)):
-                if body >= 0:
-                    more = rows[:, k] - 1.0
-                    _add(parameters[:, body], more * mass, np.multiply.outer(more, moment),
-                         np.multiply.outer(more, inertia))  # fmt: skip
-
-        return self._changed(of, "parameters", scale)
+            rows = self._rows_or_columns(factors, len(self.robot.link_names), "the mass factors")
+        parameters = self._all(self.plants.parameters)
+        for more, body, mass, moment, inertia in zip(rows.T - 1.0, *self.robot.link_inertias, strict=True):
+            if body >= 0:
+                _add(parameters[:, body], more * mass, np.multiply.outer(more, moment),
+                     np.multiply.outer(more, inertia))  # fmt: skip
+        return replace(self, plants=self.plants._replace(parameters=parameters))
 
     def with_payload(
-        self,
-        link: str,
-        mass: ArrayLike,
-        com: ArrayLike = (0.0, 0.0, 0.0),
-        inertia: ArrayLike = 0.0,
-        *,
-        of: Of = "plant",
+        self, link: str, mass: ArrayLike, com: ArrayLike = (0.0, 0.0, 0.0), inertia: ArrayLike = ((0.0,) * 3,) * 3
     ) -> Samples:
         """A load fixed to a link, as `with_payload` of a model.
 
@@ -92,59 +77,40 @@ class Samples:
         for all.
         """
         m, c = self._rows(mass, (), "the payload's mass"), self._rows(com, (3,), "the payload's com")
-        about = self._rows(np.zeros((3, 3)) if np.ndim(inertia) == 0 else inertia, (3, 3), "the payload's inertia")
+        about = self._rows(inertia, (3, 3), "the payload's inertia")
+        frame, parameters = self.robot.link(link), self._all(self.plants.parameters)
+        if frame.body >= 0:  # on the base it moves nothing
+            centre = c @ frame.rotation.T + frame.position
+            square = np.einsum("si,si->s", centre, centre)[:, None, None] * np.eye(3)
+            origin = frame.rotation @ about @ frame.rotation.T + m[:, None, None] * (
+                square - centre[:, :, None] * centre[:, None, :]
+            )
+            _add(parameters[:, frame.body], m, m[:, None] * centre, origin)
+        return replace(self, plants=self.plants._replace(parameters=parameters))
 
-        def load(parameters: Array, robot: RobotModel) -> None:
-            frame = robot.link(link)
-            if frame.body >= 0:  # on the base it moves nothing
-                centre = c @ frame.rotation.T + frame.position
-                square = np.einsum("si,si->s", centre, centre)[:, None, None] * np.eye(3)
-                origin = frame.rotation @ about @ frame.rotation.T + m[:, None, None] * (
-                    square - centre[:, :, None] * centre[:, None, :]
-                )
-                _add(parameters[:, frame.body], m, m[:, None] * centre, origin)
-
-        return self._changed(of, "parameters", load)
-
-    def with_rotors_scaled(self, factors: ArrayLike, *, of: Of = "plant") -> Samples:
+    def with_rotors_scaled(self, factors: ArrayLike) -> Samples:
         """Reflected rotor inertias times a factor: of all joints, (S,), or of each body's, (S, bodies)."""
+        parameters = self._all(self.plants.parameters)
+        parameters[:, :, ROTOR] *= self._rows_or_columns(factors, self.robot.bodies, "the rotor factors")
+        return replace(self, plants=self.plants._replace(parameters=parameters))
 
-        def scale(parameters: Array, robot: RobotModel) -> None:
-            parameters[:, :, ROTOR] *= self._rows_or_columns(factors, robot.bodies, "the rotor factors")
-
-        return self._changed(of, "parameters", scale)
-
-    def with_friction_scaled(self, factors: ArrayLike, *, of: Of = "plant") -> Samples:
-        """All friction times a factor: of all joints, (S,), or of each, (S, n).
-
-        The model's friction is what the controller compensates.
-        """
-        rows = self._rows_or_columns(factors, self.robot.n, "the friction factors")
-        samples, owners = self, dict(self._owners(of))
-        if "plants" in owners:
-            joints = self._all(self.plants.joints)
-            joints[:, :, :SCALED] *= rows[:, :, None]
-            samples = samples._with("plants", joints=joints)
-        if "laws" in owners:
-            friction = self._all(self.laws.friction)
-            friction[:, :SCALED] *= rows[:, None, :]
-            samples = samples._with("laws", friction=friction)
-        return samples
+    def with_friction_scaled(self, factors: ArrayLike) -> Samples:
+        """All friction times a factor: of all joints, (S,), or of each, (S, n)."""
+        joints = self._all(self.plants.joints)
+        joints[:, :, :SCALED] *= self._rows_or_columns(factors, self.robot.n, "the friction factors")[:, :, None]
+        return replace(self, plants=self.plants._replace(joints=joints))
 
     def with_effort_limit(self, limit: ArrayLike) -> Samples:
         """Effort limits of the drives, (S, n), N·m or N; infinite for none."""
         joints = self._all(self.plants.joints)
         joints[:, :, EFFORT] = self._rows(limit, (self.robot.n,), "the effort limit")
-        return self._with("plants", joints=joints)
+        return replace(self, plants=self.plants._replace(joints=joints))
 
-    def with_gravity(self, gravity: ArrayLike, *, of: Of = "plant") -> Samples:
+    def with_gravity(self, gravity: ArrayLike) -> Samples:
         """Gravity in the base's axes, (S, 3), m/s²: another place, or a tilted base."""
-        rows = self._rows(gravity, (3,), "gravity")
-
-        def turn(base: Array, _: RobotModel) -> None:
-            base[:, 6:9] = -rows
-
-        return self._changed(of, "base", turn)
+        base = self._all(self.plants.base)
+        base[:, 6:9] = -self._rows(gravity, (3,), "gravity")
+        return replace(self, plants=self.plants._replace(base=base))
 
     def with_gains(
         self,
@@ -154,30 +120,11 @@ class Samples:
         i_clamp: ArrayLike | None = None,
     ) -> Samples:
         """Gains of the controller, each (S, n), in the units of its law; those left out stay."""
-        gains = self._all(self.laws.gains)
+        gains = self._all(self.gains)
         for row, (name, value) in enumerate((("p", p), ("i", i), ("d", d), ("i_clamp", i_clamp))):
             if value is not None:
                 gains[:, row] = self._rows(value, (self.robot.n,), f"gain {name}")
-        return self._with("laws", gains=gains)
-
-    def _owners(self, of: Of) -> list[tuple[str, RobotModel]]:
-        """The fields and robots that a change is for."""
-        if of not in ("plant", "model", "both"):
-            raise ArgumentError(f"of is {of!r}; it must be 'plant', 'model' or 'both'")
-        return [("plants", self.robot)] * (of != "model") + [("laws", self.model)] * (of != "plant")
-
-    def _changed(self, of: Of, field: str, change: Callable[[Array, RobotModel], None]) -> Samples:
-        """With an array of arms, models or both changed in place, one row a sample."""
-        samples = self
-        for owner, robot in self._owners(of):
-            rows = self._all(getattr(getattr(samples, owner), field))
-            change(rows, robot)
-            samples = samples._with(owner, **{field: rows})
-        return samples
-
-    def _with(self, owner: str, **arrays: Array) -> Samples:
-        """With other arrays in the field `owner`."""
-        return replace(self, **{owner: getattr(self, owner)._replace(**arrays)})
+        return replace(self, gains=gains)
 
     def _all(self, rows: Array) -> Array:
         """One row a sample, to be changed."""
@@ -218,49 +165,29 @@ def _add(rows: Array, mass: Array, moment: Array, inertia: Array) -> None:
     rows[:, INERTIA : INERTIA + 6] += inertia[:, _UPPER[0], _UPPER[1]]
 
 
-def _sizes(friction: Array) -> Array:
-    """Of rows of friction, (S, 5, n), what must not be negative: of both directions one may be."""
-    both = friction[:, [FORWARD]] + friction[:, [BACKWARD]]
-    return np.concatenate((both, np.delete(friction, [FORWARD, BACKWARD], axis=1)), axis=1)
-
-
 def faults(samples: Samples, positions: NDArray[np.int64], stops: bool) -> dict[int, str]:
     """Samples that cannot be run, with the reason."""
+    robot, (*_, parameters, base, joints) = samples.robot, samples.plants
+    friction, both = joints[:, :, :LOWER], joints[:, :, FORWARD] + joints[:, :, BACKWARD]  # of both one may be negative
+    sizes = np.concatenate((both[:, :, None], np.delete(friction, [FORWARD, BACKWARD], axis=2)), axis=2)
+    checks = [
+        *((~np.isfinite(array), f"{what} is not finite") for what, array in (
+            ("q", samples.q), ("qd", samples.qd), ("the inertia", parameters), ("gravity", base),
+            ("friction", friction), ("a gain", samples.gains[:, :3]),
+        )),
+        *((~(array >= 0.0), f"{what} is negative or not a number") for what, array in (
+            ("a mass", parameters[:, :, MASS]), ("a rotor inertia", parameters[:, :, ROTOR]), ("friction", sizes),
+            ("a gain", samples.gains), ("an effort limit", joints[:, :, EFFORT:]),
+        )),
+    ]  # fmt: skip
+    for j in np.flatnonzero(positions >= 0).tolist() if stops else ():
+        at, low, high = samples.q[:, positions[j]], robot.lower[j], robot.upper[j]
+        outside = f"joint {robot.joint_names[j]!r} starts outside its limits [{low:g}, {high:g}]"
+        checks.append(((at < low) | (at > high), outside))
     found: dict[int, str] = {}
-    robot, plants, laws, S = samples.robot, samples.plants, samples.laws, samples.count
-
-    def refuse(bad: NDArray[np.bool_], why: str) -> None:
-        if not bad.any():
-            return
-        rows = bad.reshape(len(bad), -1).any(axis=1)
-        for s in np.flatnonzero(np.broadcast_to(rows, S)).tolist():
-            found.setdefault(s, why)
-
-    limits = plants.joints[:, :, EFFORT:]
-    friction = np.moveaxis(plants.joints[:, :, :LOWER], 2, 1)
-    for what, array in (
-        ("q", samples.q), ("qd", samples.qd), ("the plant's inertia", plants.parameters),
-        ("the plant's gravity", plants.base), ("the plant's friction", friction),
-        ("the model's inertia", laws.parameters), ("the model's gravity", laws.base),
-        ("the model's friction", laws.friction), ("a gain", laws.gains[:, :3]),
-    ):  # fmt: skip
-        refuse(~np.isfinite(array), f"{what} is not finite")
-    for whose, parameters in (("plant", plants.parameters), ("model", laws.parameters)):
-        refuse(~(parameters[:, :, MASS] >= 0.0), f"a mass of the {whose} is negative")
-        refuse(~(parameters[:, :, ROTOR] >= 0.0), f"a rotor inertia of the {whose} is negative")
-    for what, array in (
-        ("friction of the plant", _sizes(friction)), ("friction of the model", _sizes(laws.friction)),
-        ("gain", laws.gains),
-        ("effort limit", limits),
-    ):  # fmt: skip
-        refuse(~(array >= 0.0), f"a {what} is negative or not a number")
-    if stops:
-        for j in np.flatnonzero(positions >= 0).tolist():
-            at = samples.q[:, positions[j]]
-            refuse(
-                (at < robot.lower[j]) | (at > robot.upper[j]),
-                f"joint {robot.joint_names[j]!r} starts outside its limits [{robot.lower[j]:g}, {robot.upper[j]:g}]",
-            )
+    for bad, why in checks:
+        rows = np.broadcast_to(bad.reshape(len(bad), -1).any(axis=1), samples.count)
+        found = {**dict.fromkeys(np.flatnonzero(rows).tolist(), why), **found}
     return found
 
 
@@ -286,14 +213,16 @@ class Variation:
     payload: tuple[str, float] | None = None
 
     def __post_init__(self) -> None:
-        for name in (*PARTS, *WIDTHS):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0.0):
-                raise ArgumentError(f"the variation of {name} is {value}; it must be finite and not negative")
-            if name in PARTS and value >= 1.0:
-                raise ArgumentError(f"the variation of {name} is {value:g} of it; it must be below 1 (100 %)")
-        if self.payload is not None and not (np.isfinite(self.payload[1]) and self.payload[1] >= 0.0):
-            raise ArgumentError(f"the payload's largest mass is {self.payload[1]} kg; it must be finite, not negative")
+        ranges = {name: getattr(self, name) for name in (*PARTS, *WIDTHS)}
+        most = 0.0 if self.payload is None else self.payload[1]
+        refuse(
+            ArgumentError,
+            *((not 0.0 <= value < np.inf, f"the variation of {name} is {value}; it must be finite and not negative")
+              for name, value in ranges.items()),
+            *((ranges[name] >= 1.0, f"the variation of {name} is {ranges[name]:g} of it; it must be below 1 (100 %)")
+              for name in PARTS),
+            (not 0.0 <= most < np.inf, f"the payload's largest mass is {most} kg; it must be finite, not negative"),
+        )  # fmt: skip
 
     def drawn(self, samples: Samples, seed: int, lower: Array, upper: Array, positions: NDArray[np.int64]) -> Samples:
         """`samples` varied by a seed; each kind has its own stream: varying one does not change the others.
@@ -314,7 +243,7 @@ class Variation:
         samples = samples.with_rotors_scaled(around_one("rotor", samples.robot.bodies))
         limit = samples.plants.joints[:, :, EFFORT]
         samples = samples.with_effort_limit(np.where(np.isfinite(limit), limit * around_one("effort_limit", n), limit))
-        p, i, d = (samples.laws.gains[:, row] * around_one("gains", n) for row in range(3))
+        p, i, d = (samples.gains[:, row] * around_one("gains", n) for row in range(3))
         samples = samples.with_gains(p, i, d)
         q, moves = np.array(samples.q), positions >= 0
         q[:, positions[moves]] = np.clip(

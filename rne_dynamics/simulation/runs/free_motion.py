@@ -34,7 +34,7 @@ from rne_dynamics.dynamics.free_bodies.state import (
 )
 from rne_dynamics.dynamics.free_bodies.system import MaximalSystem, Solution
 from rne_dynamics.dynamics.kinematics.kinematics import quaternion_matrices, quaternion_product
-from rne_dynamics.errors import SimulationError
+from rne_dynamics.errors import SimulationError, refuse
 from rne_dynamics.model import layout
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
@@ -131,12 +131,13 @@ def simulate_maximal(
     `progress` gets the simulated time, s. `ArgumentError`; `SimulationError`; `SingularInertiaError` names a joint that
     moves no inertia.
     """
-    if stabilization not in get_args(Stabilization):
-        raise SimulationError(
-            f"stabilization is {stabilization!r}; it must be one of {', '.join(map(repr, get_args(Stabilization)))}"
-        )
-    if not (np.isfinite(baumgarte_rate) and baumgarte_rate > 0.0):
-        raise SimulationError(f"baumgarte_rate is {baumgarte_rate} 1/s; it must be finite and above 0")
+    refuse(
+        SimulationError,
+        (stabilization not in get_args(Stabilization),
+         f"stabilization is {stabilization!r}; it must be one of {', '.join(map(repr, get_args(Stabilization)))}"),
+        (not 0.0 < baumgarte_rate < np.inf,
+         f"baumgarte_rate is {baumgarte_rate} 1/s; it must be finite and above 0"),
+    )  # fmt: skip
     rate = float(baumgarte_rate) if stabilization == "baumgarte" else 0.0
     check_states(robot, start)
     loads = bodies_wrenches(robot, wrenches, ())[0]
@@ -234,12 +235,7 @@ def _row(motion: _Motion, t: float, state: BodyStates) -> tuple[float | Array, .
 
 
 def _effort_function(robot: RobotModel, effort: Effort | ArrayLike | None) -> Callable[[float, BodyStates], Array]:
-    if callable(effort):
-        law = effort
-        return lambda t, state: _checked(robot, law(t, *joint_coordinates(robot, state)))
-    constant = np.zeros(robot.n) if effort is None else _checked(robot, effort)
-    return lambda t, state: constant
-
-
-def _checked(robot: RobotModel, effort: ArrayLike) -> Array:
-    return finite_vector("the effort", effort, [f"joint {x!r}" for x in robot.joint_names], f"robot {robot.name!r}")
+    given = np.zeros(robot.n) if effort is None else effort
+    law: Effort = given if callable(given) else lambda t, q, qd: given
+    joints, owner = [f"joint {name!r}" for name in robot.joint_names], f"robot {robot.name!r}"
+    return lambda t, state: finite_vector("the effort", law(t, *joint_coordinates(robot, state)), joints, owner)

@@ -6,6 +6,7 @@ import bisect
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -171,15 +172,13 @@ def gentle_push(settings: Settings, q: Array, *, friction: bool = True) -> Plann
     while all joints stay within `FASTEST` of their velocity limits and the drives within `STRONGEST` of their effort
     limits. If no push can do it, it is the one with the largest effect. `q`: where the arm is, (n,).
     """
-    arm = _PushedArm(settings, q, friction=friction)
-    best: PlannedPush | None = None
-    for link in reversed(settings.robot.open_tree.link_names):
-        for seconds in DURATIONS:
-            found = arm.gentlest(link, seconds)
-            if found is not None and (best is None or found.effect > best.effect):
-                best = found
-            if best is not None and best.effect >= 1.0:
-                return best
+    arm, best = _PushedArm(settings, q, friction=friction), None
+    for link, seconds in product(reversed(settings.robot.open_tree.link_names), DURATIONS):
+        found = arm.gentlest(link, seconds)
+        if found is not None and (best is None or found.effect > best.effect):
+            best = found
+        if best is not None and best.effect >= 1.0:
+            return best
     if best is None:
         raise ArgumentError(
             f"no push along a link's axes of robot {settings.robot.name!r} moves a joint within the limits of effort "
@@ -197,28 +196,21 @@ class _PushedArm:
         self._motion = FloatingMotion.of(settings, q, friction=friction, step=COARSE)
         self._speed = FASTEST * np.where(np.isfinite(limits.velocity), limits.velocity, VELOCITY)
         self._lower, self._upper = limits.lower + limits.margin, limits.upper - limits.margin
-        held = np.abs(gravity_torque(settings.robot, q))
-        self._effort = np.maximum(STRONGEST * limits.effort, held)
+        self._effort = np.maximum(STRONGEST * limits.effort, np.abs(gravity_torque(settings.robot, q)))
 
     def gentlest(self, link: str, seconds: float) -> PlannedPush | None:
         """The push on a link that does most, with the smallest force that is enough; None if it moves nothing."""
-        end = BEGIN + seconds
-        best: PlannedPush | None = None
+        tried, end = [], BEGIN + seconds
         for axis in (*np.eye(3), *-np.eye(3)):
             unit = load(self._settings.robot, self._q, Push(link, axis, BEGIN, end))
-            if not unit.any():
-                continue
             few = bisect.bisect_left(FORCES, True, key=lambda size: not self._allowed(size * unit, seconds))
-            enough = bisect.bisect_left(FORCES, 1.0, 0, few, key=lambda size: self._effect(size * unit, seconds))
-            if few == 0:
-                continue
-            size = FORCES[min(enough, few - 1)]
-            found = PlannedPush(Push(link, size * axis, BEGIN, end), self._effect(size * unit, seconds))
-            if best is None or min(found.effect, 1.0) > min(best.effect, 1.0) or (
-                found.effect >= 1.0 and size < np.abs(best.push.force).max()
-            ):
-                best = found
-        return best
+            if few > 0 and unit.any():
+                enough = bisect.bisect_left(FORCES, 1.0, 0, few, key=lambda size: self._effect(size * unit, seconds))
+                size = FORCES[min(enough, few - 1)]
+                effect = self._effect(size * unit, seconds)
+                wins = min(effect, 1.0), -size if effect >= 1.0 else 0.0
+                tried.append((wins, PlannedPush(Push(link, size * axis, BEGIN, end), effect)))
+        return max(tried, key=lambda one: one[0])[1] if tried else None
 
     def _moved(self, effort: Array, seconds: float) -> tuple[Array, Array]:
         """Displacement at the end of a push with this load on the joints, and the largest speeds; (n,) each."""

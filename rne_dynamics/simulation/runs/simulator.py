@@ -17,7 +17,7 @@ from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
-from rne_dynamics.errors import SimulationError
+from rne_dynamics.errors import SimulationError, refuse
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.simulation.mismatch.different_arm import DifferentArm, phases_of
@@ -89,12 +89,13 @@ class Simulator:
         on_timeout: TimeoutReaction = "zero_effort",
         mismatch: Mismatch | None = None,
     ) -> None:
-        for name, value in (("dt", dt), ("command_timeout", command_timeout)):
-            if value is not None and not (np.isfinite(value) and value > 0.0):
-                raise SimulationError(f"{name} is {value} s; it must be finite and above 0")
-        if on_timeout not in get_args(TimeoutReaction):
-            known = ", ".join(map(repr, get_args(TimeoutReaction)))
-            raise SimulationError(f"on_timeout is {on_timeout!r}; it must be one of {known}")
+        refuse(
+            SimulationError,
+            *((value is not None and not 0.0 < value < np.inf, f"{name} is {value} s; it must be finite and above 0")
+              for name, value in (("dt", dt), ("command_timeout", command_timeout))),
+            (on_timeout not in get_args(TimeoutReaction),
+             f"on_timeout is {on_timeout!r}; it must be one of {', '.join(map(repr, get_args(TimeoutReaction)))}"),
+        )  # fmt: skip
         self.method = chosen_method(plant, method)
         self._start = plant.start(q, qd, delta=delta, deltad=deltad)
         self.plant = plant
@@ -183,26 +184,24 @@ class Simulator:
                     effort = self._effort = self._arm.drive(self._steps)
                 self._steps += 1
             self._arm.advance(effort, loads)
-            return self._arm.state
+            return self._arm.body.state
         return unchecked_step(self.plant, now, effort, self.dt, self.method, loads)
 
     def _held(self, now: State, loads: Array) -> State:
         """One step with the brakes on."""
-        state = self._braked_step(now, loads)
+        if self.plant.coordinates.moves_when_braked:
+            # a brake is a stop on both sides of the joint: it takes the joint's momentum; links and loose passive
+            # joints move on
+            n, held = self.plant.robot.n, self.plant.joints.copy()
+            held[:n, LOWER] = held[:n, UPPER] = now.q
+            state = unchecked_step(self.plant, now, self._zero, self.dt, self.method, loads, held)
+        else:
+            rates = None if now.tree_qd is None else np.zeros_like(now.tree_qd)
+            state = replace(now, t=now.t + self.dt, qd=self._zero, tree_qd=rates)
         if self._arm is not None:
-            self._arm.put(state)
+            self._arm.body.put(state)
             self._steps += self._commanded_at is not None
         return state
-
-    def _braked_step(self, now: State, loads: Array) -> State:
-        if not self.plant.coordinates.moves_when_braked:
-            rates = None if now.tree_qd is None else np.zeros_like(now.tree_qd)
-            return replace(now, t=now.t + self.dt, qd=self._zero, tree_qd=rates)
-        # a brake is a stop on both sides of the joint: it takes the joint's momentum; links and loose passive joints
-        # move on
-        n, held = self.plant.robot.n, self.plant.joints.copy()
-        held[:n, LOWER] = held[:n, UPPER] = now.q
-        return unchecked_step(self.plant, now, self._zero, self.dt, self.method, loads, held)
 
     def reset(self) -> State:
         """Return to the start, with its brakes. Time continues: clocks must not run backwards."""
@@ -345,8 +344,7 @@ class ServoDrives:
             # a joint that cannot follow must not catch up later
             np.copyto(self._from, along, where=driven)
             np.copyto(self._begin, t, where=driven)
-        aim = np.where(on_the_way | driven, along, self._target)
-        return aim, np.where(on_the_way, self._rate, 0.0)
+        return np.where(on_the_way | driven, along, self._target), np.where(on_the_way, self._rate, 0.0)
 
     def effort(self, t: float, q: Array, qd: Array, posture: Array | None = None) -> Array:
         """Efforts commanded to the motors at time `t`, s, at q, qd and a mechanism's `posture`; shape (n,)."""

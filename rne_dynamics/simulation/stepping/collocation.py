@@ -31,17 +31,17 @@ from rne_dynamics.spatial.cholesky import SINGULAR
 from rne_dynamics.spatial.rows import copy_into
 
 _R3 = np.sqrt(3.0)
-# stage times c, and Butcher's coefficients [[1/4, A12], [A21, 1/4]]; those of the positions are its square
-_C1, _C2 = 0.5 - _R3 / 6.0, 0.5 + _R3 / 6.0
-_A12, _A21 = 0.25 - _R3 / 6.0, 0.25 + _R3 / 6.0
-_S11, _S12, _S21 = 1.0 / 24.0, 0.5 * _A12, 0.5 * _A21
+# by stage: times c, columns of Butcher's matrix, and those of its square, for positions
+_C = 0.5 - _R3 / 6.0, 0.5 + _R3 / 6.0
+_A1, _A2 = (0.25, 0.25 + _R3 / 6.0), (0.25 - _R3 / 6.0, 0.25)
+_S1, _S2 = (1.0 / 24.0, 0.5 * _A1[1]), (0.5 * _A2[0], 1.0 / 24.0)
 # λ, an eigenvalue of Butcher's matrix (the other one is its conjugate), and the factors that project two stages on its
 # eigenvector
 _LAMBDA = 0.25 + 1j * _R3 / 12.0
 _SQUARE = _LAMBDA * _LAMBDA
 _IN, _OUT = 2.0 - _R3, 2.0 + _R3
 # weights of the positions: h² Σ b_i (1 − c_i) a_i
-_P1, _P2 = 0.5 * _C2, 0.5 * _C1
+_P1, _P2 = 0.5 * _C[1], 0.5 * _C[0]
 
 # error that Newton's method may leave, as a part of the velocities; both measured with the diagonal of J
 _TOLERANCE = 1e-12
@@ -94,18 +94,13 @@ def _stages(
         if iteration > 0:
             for stage in range(2):
                 r = r1 if stage == 0 else r2
-                c = _C1 if stage == 0 else _C2
+                c = _C[stage]
                 base_at(plant.base, elapsed + c * h, here)
                 for k in range(nz):
-                    if stage == 0:
-                        z_stage[k] = z[k] + h * (c * zd[k] + h * (_S11 * a1[k] + _S12 * a2[k]))
-                        zd_stage[k] = zd[k] + h * (0.25 * a1[k] + _A12 * a2[k])
-                    else:
-                        z_stage[k] = z[k] + h * (c * zd[k] + h * (_S21 * a1[k] + _S11 * a2[k]))
-                        zd_stage[k] = zd[k] + h * (_A21 * a1[k] + 0.25 * a2[k])
+                    z_stage[k] = z[k] + h * (c * zd[k] + h * (_S1[stage] * a1[k] + _S2[stage] * a2[k]))
+                    zd_stage[k] = zd[k] + h * (_A1[stage] * a1[k] + _A2[stage] * a2[k])
                 a = a1 if stage == 0 else a2
-                given = (flex.packed, here, z_stage, zd_stage, a, wrenches, r)
-                apart(flexible_forces_kernel, given)
+                apart(flexible_forces_kernel, (flex.packed, here, z_stage, zd_stage, a, wrenches, r))
                 for k in range(nz):
                     r[k] = 0.0 if locked[k] else r[k] + speed_friction(joints, k, zd_stage[k]) - drive[k]
         for k in range(nz):
@@ -145,8 +140,8 @@ def _start_residuals(
         if k >= n:
             for m in range(flex.stiffness.shape[0]):
                 elastic = h * flex.stiffness[k - n, m] * zd[n + m]
-                r1[k] += _C1 * elastic
-                r2[k] += _C2 * elastic
+                r1[k] += _C[0] * elastic
+                r2[k] += _C[1] * elastic
 
 
 @helper

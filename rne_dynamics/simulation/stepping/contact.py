@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import helper, rare_kernel
+from rne_dynamics.compiling.jit import helper, rare_kernel, routine
 from rne_dynamics.dynamics.kinematics.jacobian import integrate_configuration_kernel
 from rne_dynamics.model.friction import faded
 from rne_dynamics.model.inertia import Array
@@ -33,7 +33,7 @@ from rne_dynamics.simulation.plant.arrays import (
 )
 from rne_dynamics.simulation.stepping.motion import Piece, mass_and_bias, mass_scale, speed_friction
 from rne_dynamics.spatial.cholesky import cholesky_solve, inverse
-from rne_dynamics.spatial.rows import copy_into
+from rne_dynamics.spatial.rows import add_scaled, copy_into, matrix_times, product
 
 #: Status of a row: w = 0, r at its lower edge, r at its upper edge.
 HELD, AT_LOW, AT_HIGH = 0, 1, 2
@@ -45,7 +45,7 @@ _PATIENCE = 8
 
 @rare_kernel
 def box_lcp(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status: NDArray[np.int64]) -> bool:
-    """Solve one problem into r, w, status, (n,); False where pivoting has no end by round-off: r by relaxation."""
+    """Solve one problem into r, w, status, (n,); False where pivoting has no end by round-off: r is near it then."""
     n = b.shape[0]
     for j in range(n):
         status[j] = HELD
@@ -66,7 +66,8 @@ def box_lcp(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status
         for j in range(n):
             if j == last or patience > 0:
                 status[j] = _better(lo, hi, r, w, b, status, j)
-    _relax(A, b, lo, hi, r, w, status)
+    for j in range(n):
+        r[j] = min(max(r[j], lo[j]), hi[j])
     return False
 
 
@@ -116,31 +117,8 @@ def _solve_held(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, st
         if status[j] == HELD:
             r[j] = x[row]
             row += 1
-    _put_motion(A, b, r, w, status)
-
-
-@helper
-def _put_motion(A: Array, b: Array, r: Array, w: Array, status: NDArray[np.int64]) -> None:
-    """w = A r + b, zero of held rows."""
-    for j in range(b.shape[0]):
-        w[j] = 0.0 if status[j] == HELD else b[j]
-        for k in range(b.shape[0]):
-            w[j] += 0.0 if status[j] == HELD else A[j, k] * r[k]
-
-
-@rare_kernel
-def _relax(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status: NDArray[np.int64]) -> None:
-    """Projected Gauss–Seidel, which always converges for a positive definite A."""
-    n = b.shape[0]
-    for _ in range(1000):
-        for j in range(n):
-            t = b[j]
-            for k in range(n):
-                t += A[j, k] * r[k]
-            r[j] = min(max(r[j] - t / A[j, j], lo[j]), hi[j])
     for j in range(n):
-        status[j] = AT_LOW if r[j] <= lo[j] else (AT_HIGH if r[j] >= hi[j] else HELD)
-    _put_motion(A, b, r, w, status)
+        w[j] = 0.0 if status[j] == HELD else b[j] + product(A[j], r)
 
 
 @rare_kernel
@@ -217,7 +195,7 @@ def reduced(A: Array, chosen: NDArray[np.int64]) -> Array:
 
 @rare_kernel
 def states_of_joints(plant: PlantArrays, bias: Array, A: Array, effort: Array, piece: Piece) -> None:
-    """Fill `piece.locked` and `piece.direction`.
+    """Fill `piece.locked`, `piece.direction`, and `piece.drive`: the efforts less Coulomb friction of what slides.
 
     A joint at rest whose friction (with its stop) can hold it is locked. The bounds of all joints at rest form one
     problem through the mass matrix: a joint may be dragged loose by another one. `A` (M⁻¹) and `bias`, at the
@@ -232,18 +210,24 @@ def states_of_joints(plant: PlantArrays, bias: Array, A: Array, effort: Array, p
         if qd[j] == 0.0 and (rubs(plant, j) or stop_side(plant, q, j) != 0):
             resting[m] = j
             m += 1
-    if m == 0:
-        return
-    resting = resting[:m]
-    push = np.empty(n)
+    if m > 0:
+        _settle(plant, bias, A, effort, resting[:m], piece)
     for j in range(n):
+        piece.drive[j] = effort[j] - (0.0 if piece.locked[j] else coulomb(joints, j, piece.direction[j]))
+
+
+@routine
+def _settle(
+    plant: PlantArrays, bias: Array, A: Array, effort: Array, resting: NDArray[np.int64], piece: Piece
+) -> None:
+    """Lock the joints at rest that friction and stops hold; give the others the direction in which they start."""
+    joints, q, qd, m, push = plant.joints, piece.q, piece.qd, resting.shape[0], np.empty(piece.qd.shape[0])
+    for j in range(push.shape[0]):
         push[j] = effort[j] - bias[j] - sliding_torque(joints, qd, j)
     b, lo, hi = np.empty(m), np.empty(m), np.empty(m)
     for a in range(m):
         j = resting[a]
-        b[a] = 0.0
-        for k in range(n):
-            b[a] += A[j, k] * push[k]
+        b[a] = product(A[j], push)
         side = stop_side(plant, q, j)
         lo[a] = -np.inf if side > 0 else -joints[j, FORWARD]
         hi[a] = np.inf if side == -1 or side == 2 else joints[j, BACKWARD]
@@ -257,14 +241,15 @@ def states_of_joints(plant: PlantArrays, bias: Array, A: Array, effort: Array, p
 
 
 @helper
+def coulomb(joints: Array, j: int, direction: float) -> float:
+    """Friction at rest of joint j against a motion in that direction, 0 for none."""
+    return float(joints[j, FORWARD]) if direction > 0.0 else (-float(joints[j, BACKWARD]) if direction < 0.0 else 0.0)
+
+
+@helper
 def sliding_torque(joints: Array, qd: Array, j: int) -> float:
     """Friction against the motion of joint j."""
-    torque = speed_friction(joints, j, qd[j])
-    if qd[j] > 0.0:
-        torque += joints[j, FORWARD]
-    elif qd[j] < 0.0:
-        torque -= joints[j, BACKWARD]
-    return float(torque)
+    return speed_friction(joints, j, qd[j]) + coulomb(joints, j, qd[j])
 
 
 @helper
@@ -327,13 +312,12 @@ def semi_implicit_step(
         return False
     apart(implicit_velocities, (plant, M, bias, A, q, qd, effort, dt, qd_new))
     if plant.loops is None and plant.flex is None:
-        step = np.empty(n)
-        for j in range(n):
-            step[j] = dt * qd_new[j]
+        step = np.zeros(n)
+        add_scaled(step, dt, qd_new)
         integrate_configuration_kernel(plant.topology, q, step, q_new)
     else:
-        for j in range(n):
-            q_new[j] = q[j] + dt * qd_new[j]
+        copy_into(q_new, q)
+        add_scaled(q_new, dt, qd_new)
     kept_within_stops(plant, q, q_new)
     return True
 
@@ -353,14 +337,10 @@ def implicit_velocities(
     """
     n, joints, positions = qd.shape[0], plant.joints, plant.positions
     momentum = np.empty(n)
+    matrix_times(M, qd, momentum)
     for j in range(n):
-        momentum[j] = dt * (effort[j] - bias[j])
-        for k in range(n):
-            momentum[j] += M[j, k] * qd[k]
-    for j in range(n):
-        qd_new[j] = 0.0
-        for k in range(n):
-            qd_new[j] += A[j, k] * momentum[k]
+        momentum[j] += dt * (effort[j] - bias[j])
+    matrix_times(A, momentum, qd_new)
 
     chosen = np.empty(n, dtype=np.int64)
     lo, hi, target = np.empty(n), np.empty(n), np.zeros(n)

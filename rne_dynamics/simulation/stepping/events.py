@@ -7,7 +7,7 @@ import numpy as np
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import BACKWARD, BASE, FORWARD, LOWER, UPPER, PlantArrays, base_at
+from rne_dynamics.simulation.plant.arrays import BASE, LOWER, UPPER, PlantArrays, base_at
 from rne_dynamics.simulation.stepping.collocation import gauss_legendre
 from rne_dynamics.simulation.stepping.contact import (
     held,
@@ -17,15 +17,7 @@ from rne_dynamics.simulation.stepping.contact import (
     rubs,
     states_of_joints,
 )
-from rne_dynamics.simulation.stepping.motion import (
-    FAST,
-    SLOW,
-    Piece,
-    inverse_needed,
-    piece_of,
-    runge_kutta,
-    too_stiff,
-)
+from rne_dynamics.simulation.stepping.motion import Piece, may_be_stiff, runge_kutta, too_stiff
 from rne_dynamics.spatial.rows import copy_into
 
 # an event is found when its time is known to this part of the step, or the joint is past it by no more than this
@@ -49,22 +41,20 @@ def step_with_events(
     something between where events follow each other without end; −1 where the motion is not determined (no inertia, or
     loops that do not close). `q_new`, `qd_new` hold the state at that time.
     """
-    n, left, piece, base = effort.shape[0], dt, piece_of(q.shape[0], qd.shape[0]), np.empty(BASE)
+    n, left, base = effort.shape[0], dt, np.empty(BASE)
+    piece = Piece(q.copy(), qd.copy(), np.zeros(n, dtype=np.bool_), np.zeros(n), np.empty(n))
     bias, M, A = np.empty(n), np.empty((n, n)), np.empty((n, n))
     copy_into(q_new, q)
     copy_into(qd_new, qd)
-    copy_into(piece.q, q)
-    copy_into(piece.qd, qd)
     for number in range(4 * n + 8):
         rests = held(plant, piece.q, piece.qd)
-        if rests or (number == 0 and not slow and inverse_needed(plant)):
+        asked = number == 0 and not slow and may_be_stiff(plant)
+        if rests or asked:
             base_at(plant.base, dt - left, base)
             if not apart(response, (plant, base, piece.q, piece.qd, 0.0, M, bias, A)):
                 return -1.0
-        if number == 0 and not slow:
-            stiff = too_stiff(plant, piece.q, A, dt)
-            if stiff != SLOW:
-                return dt if stiff == FAST else -1.0
+        if asked and too_stiff(plant, A, dt):
+            return dt
         if rests and apart(impact, (plant, bias, A, piece.q, piece.qd, effort, _GRAZE * dt)):
             copy_into(q_new, piece.q)
             copy_into(qd_new, piece.qd)
@@ -72,7 +62,6 @@ def step_with_events(
         if left <= 0.0:  # the last piece ended in an event
             return 0.0
         apart(states_of_joints, (plant, bias, A, effort, piece))
-        _apply_friction(plant, effort, piece)
         taken = _until_event(plant, piece, left, dt, q_new, qd_new)
         if taken < 0.0 or taken == np.inf:
             return -1.0 if taken < 0.0 else 0.0
@@ -84,17 +73,6 @@ def step_with_events(
         copy_into(piece.qd, qd_new)
         left -= taken
     return left
-
-
-@helper
-def _apply_friction(plant: PlantArrays, effort: Array, piece: Piece) -> None:
-    """Fill `piece.drive`: the efforts less Coulomb friction of the joints that slide."""
-    for j in range(effort.shape[0]):
-        piece.drive[j] = effort[j]
-        if not piece.locked[j] and piece.direction[j] > 0.0:
-            piece.drive[j] -= plant.joints[j, FORWARD]
-        elif not piece.locked[j] and piece.direction[j] < 0.0:
-            piece.drive[j] += plant.joints[j, BACKWARD]
 
 
 @helper

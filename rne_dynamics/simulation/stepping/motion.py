@@ -63,12 +63,6 @@ def speed_friction(joints: Array, j: int, v: float) -> float:
 
 
 @helper
-def piece_of(nq: int, n: int) -> Piece:
-    """Memory for a piece, no joint locked."""
-    return Piece(np.empty(nq), np.empty(n), np.zeros(n, dtype=np.bool_), np.zeros(n), np.empty(n))
-
-
-@helper
 def _open_mass_and_bias(arm: Arm, code: ArmCode, q: Array, qd: Array, M: Array, bias: Array) -> None:
     rest = np.zeros(qd.shape[0])
     if code.inverse_dynamics == 0 or call(code.inverse_dynamics, (q, qd, rest, bias)) & REFUSED != 0:
@@ -100,8 +94,7 @@ def mass_and_bias(
         flexible_mass_and_bias(plant.flex, base, plant.wrenches, q, qd, implicit, M, factor, bias)
     else:
         put_loads(plant, q, qd)
-        arm = Arm(plant.topology, plant.parameters, base, plant.wrenches)
-        _open_mass_and_bias(arm, plant.code, q, qd, M, bias)
+        _open_mass_and_bias(Arm(plant.topology, plant.parameters, base, plant.wrenches), plant.code, q, qd, M, bias)
     return True
 
 
@@ -117,8 +110,7 @@ def put_loads(plant: PlantArrays, q: Array, qd: Array) -> None:
 @helper
 def mass_scale(plant: PlantArrays, q: Array, scale: Array) -> None:
     """Size of the terms of M's diagonal for `scaled_cholesky_solve`, after `mass_and_bias`; 0 for modes."""
-    for j in range(scale.shape[0]):
-        scale[j] = 0.0
+    scale[:] = 0.0
     if plant.loops is None:
         joints = q.shape[0] if plant.flex is None else plant.flex.packed.joints
         apart(inertia_scale_kernel, (plant.topology, plant.parameters, q[:joints], scale[:joints]))
@@ -204,8 +196,6 @@ def rates(plant: PlantArrays, q: Array, qd: Array, drive: Array, rate: Array, qd
 #: Decay rate of viscous friction, or frequency of a mode, times step above which an implicit step takes over (the
 #: limit of RK4 is 2.8).
 STIFF = 2.0
-#: Results of `too_stiff`.
-SLOW, FAST, NOT_DETERMINED = range(3)
 
 
 @helper
@@ -218,33 +208,25 @@ def damped(joints: Array) -> bool:
 
 
 @helper
-def inverse_needed(plant: PlantArrays) -> bool:
-    """Whether `too_stiff` reads M⁻¹. Collocation steps any stiffness, and open arms have `viscous_rate`."""
-    if plant.loops is not None:
-        return plant.loops.damped or damped(plant.joints)
-    return plant.flex is not None and not plant.flex.collocation
+def may_be_stiff(plant: PlantArrays) -> bool:
+    """Whether `too_stiff` need be asked; collocation steps any stiffness."""
+    if plant.flex is not None:
+        return not plant.flex.collocation
+    return damped(plant.joints) or (plant.loops is not None and plant.loops.damped)
 
 
 @helper
-def too_stiff(plant: PlantArrays, q: Array, A: Array, dt: float) -> int:
-    """Whether a mode or viscous decay is too FAST for a step of `dt`; A, M⁻¹ or J⁻¹, is read where `inverse_needed`."""
+def too_stiff(plant: PlantArrays, A: Array, dt: float) -> bool:
+    """Whether a mode or viscous decay is too fast for a step of `dt`; A is M⁻¹, or J⁻¹ of flexible links."""
     rate, loops = 0.0, plant.loops
-    if loops is None and plant.flex is None:
-        if damped(plant.joints):
-            arm = Arm(plant.topology, plant.parameters, plant.base, plant.wrenches)
-            rate = apart(viscous_rate, (arm, plant.code, plant.joints[:, VISCOUS], q))
-            if rate < 0.0:
-                return NOT_DETERMINED
-    elif inverse_needed(plant):
-        n = A.shape[0]
-        for j in range(n):
-            rate += plant.joints[j, VISCOUS] * A[j, j]
-            if loops is not None:
-                for k in range(n):
-                    rate += loops.damping[j, k] * A[k, j]
-        if plant.flex is not None:
-            return FAST if stiff_modes(plant.flex, A, rate, dt, STIFF) else SLOW
-    return FAST if rate * dt > STIFF else SLOW
+    for j in range(A.shape[0]):
+        rate += plant.joints[j, VISCOUS] * A[j, j]
+        if loops is not None:
+            for k in range(A.shape[0]):
+                rate += loops.damping[j, k] * A[k, j]
+    if plant.flex is not None:
+        return stiff_modes(plant.flex, A, rate, dt, STIFF)
+    return rate * dt > STIFF
 
 
 @kernel
@@ -282,21 +264,12 @@ def end_of_step(h: float, start: Array, total: Array, end: Array) -> None:
         end[k] = start[k] + h / 6.0 * total[k]
 
 
-@helper
-def first_stage(start: Array, there: Array, total: Array) -> None:
-    """Put the first stage at `start` and `total` to zero."""
-    for k in range(start.shape[0]):
-        there[k], total[k] = start[k], 0.0
-
-
 @kernel
 def runge_kutta(plant: PlantArrays, piece: Piece, elapsed: float, h: float, q_new: Array, qd_new: Array) -> bool:
     """A step of length `h` that begins `elapsed` seconds after the one `plant.base` is for; False: not determined."""
-    q, q_sum, rate = np.empty(q_new.shape[0]), np.empty(q_new.shape[0]), np.empty(q_new.shape[0])
-    qd, qd_sum, qdd = np.empty(qd_new.shape[0]), np.empty(qd_new.shape[0]), np.empty(qd_new.shape[0])
+    q, q_sum, rate = piece.q.copy(), np.zeros(q_new.shape[0]), np.empty(q_new.shape[0])
+    qd, qd_sum, qdd = piece.qd.copy(), np.zeros(qd_new.shape[0]), np.empty(qd_new.shape[0])
     base = np.empty(BASE)
-    first_stage(piece.q, q, q_sum)
-    first_stage(piece.qd, qd, qd_sum)
     for stage in range(4):
         base_at(plant.base, elapsed + TIMES[stage] * h, base)
         if not accelerations(plant, base, q, qd, piece.drive, piece.locked, qdd):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.closed_chain.independence import generic_rank
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
-from rne_dynamics.errors import SimulationError
+from rne_dynamics.errors import SimulationError, refuse
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, NO_WRENCH, UPPER, PlantArrays, assemble_ahead
@@ -168,10 +169,6 @@ def _explain(
 
 
 EffortLaw = Callable[[float, Array, Array], ArrayLike]
-Solver = Literal["DOP853", "Radau", "BDF"]
-
-#: Step of the differences that an implicit solver takes, rad, m or their rates, or as a part of what is larger.
-_DIFFERENCE = 1e-7
 
 
 def integrate(
@@ -183,9 +180,8 @@ def integrate(
     rtol: float = 1e-10,
     atol: float = 1e-12,
     wrenches: Wrenches | None = None,
-    solver: Solver = "DOP853",
 ) -> list[State]:
-    """States at the given times.
+    """States at the given times, by SciPy's DOP853, whose steps are as short as the fastest vibration requires.
 
     Parameters
     ----------
@@ -201,22 +197,19 @@ def integrate(
         Tolerances of the integrator.
     wrenches
         As for `step`.
-    solver
-        SciPy's. ``"DOP853"`` is explicit, and its steps are as short as the fastest vibration requires; ``"Radau"`` and
-        ``"BDF"`` are implicit.
 
     Raises
     ------
     SimulationError
-        Coulomb friction, a joint that reaches a stop (names joint and time), times out of order, an unknown solver, or
-        an integrator that failed.
+        Coulomb friction, a joint that reaches a stop (names joint and time), times out of order, or an integrator that
+        failed.
 
     Warns
     -----
     BendingRangeWarning
         For flexible links that are bent, or turn, beyond the range of the theory at one of the times.
     """
-    states = states_at(plant, state, effort, times, rtol=rtol, atol=atol, wrenches=wrenches, solver=solver)
+    states = states_at(plant, state, effort, times, rtol=rtol, atol=atol, wrenches=wrenches)
     plant.coordinates.report_findings(states, times)
     return states
 
@@ -230,32 +223,21 @@ def states_at(
     rtol: float = 1e-10,
     atol: float = 1e-12,
     wrenches: Wrenches | None = None,
-    solver: Solver = "DOP853",
 ) -> list[State]:
     """`integrate` without warnings about the range of the theory."""
     from scipy.integrate import solve_ivp  # here: the ROS nodes start without scipy
 
     coulomb = plant.joints[:, [FORWARD, BACKWARD]].any(axis=1)
-    if coulomb.any():
-        name = plant.robot.joint_names[int(np.argmax(coulomb))]
-        raise SimulationError(
-            f"joint {name!r} has Coulomb friction, which adaptive integration cannot follow; use step(), or a plant "
-            "without friction"
-        )
-    if solver not in get_args(Solver):
-        raise SimulationError(f"solver is {solver!r}; it must be one of {', '.join(map(repr, get_args(Solver)))}")
     at = np.asarray(times, dtype=np.float64)
-    if at.ndim != 1 or len(at) == 0 or not np.isfinite(at).all() or (np.diff(at) < 0).any() or at[0] < state.t:
-        raise SimulationError(f"times must be a row of finite numbers that increase from {state.t} s on")
-    law: EffortLaw
-    if callable(effort):
-        law = effort
-    else:
-        constant = checked_effort(plant, effort)
-
-        def law(t: float, q: Array, qd: Array) -> ArrayLike:
-            return constant
-
+    refuse(
+        SimulationError,
+        (coulomb.any(),
+         f"{plant.coordinates.names[int(np.argmax(coulomb))]} has Coulomb friction, which adaptive integration cannot "
+         "follow; use step(), or a plant without friction"),
+        (at.ndim != 1 or len(at) == 0 or not np.isfinite(at).all() or (np.diff(at) < 0).any() or at[0] < state.t,
+         f"times must be a row of finite numbers that increase from {state.t} s on"),
+    )  # fmt: skip
+    law: EffortLaw = effort if callable(effort) else lambda t, q, qd: effort
     start = checked_state(plant.robot, state.q, state.qd, state.t, state.posture, state.delta, state.deltad)
     z, zd = plant.coordinates.pack(start)
     nz, n, places, loads = len(z), plant.robot.n, len(start.q), bodies_wrenches(plant.tree, wrenches, ())[0]
@@ -269,19 +251,9 @@ def states_at(
             out[nz:] = np.nan  # the integrator takes a shorter step
         return out
 
-    def slopes(t: float, x: Array) -> Array:
-        # SciPy's own differences take growing steps along coordinates without influence, such as the first joint
-        here, columns = rate(t, x), np.empty((len(x), len(x)))
-        for k in range(len(x)):
-            there, h = x.copy(), _DIFFERENCE * max(1.0, abs(x[k]))
-            there[k] += h
-            columns[:, k] = (rate(t, there) - here) / h
-        return columns
-
-    implicit = {} if solver == "DOP853" else {"jac": slopes}
     solution = solve_ivp(
-        rate, (start.t, float(at[-1])), np.concatenate([z, zd]), method=solver, t_eval=at,
-        rtol=rtol, atol=atol, events=_stop_events(plant), **implicit,
+        rate, (start.t, float(at[-1])), np.concatenate([z, zd]), method="DOP853", t_eval=at,
+        rtol=rtol, atol=atol, events=_stop_events(plant),
     )  # fmt: skip
     _refuse_failure(plant, solution)
     states: list[State] = []
@@ -292,31 +264,37 @@ def states_at(
 
 
 def _stop_events(plant: ArmPlant) -> list[Any]:
-    """One terminal event a finite stop, with the joint's number on it."""
+    """Terminal events at the finite stops."""
     events = []
-    for j, iq in enumerate(plant.positions.tolist()):
-        for column, sign in ((UPPER, 1.0), (LOWER, -1.0)):
-            bound = plant.joints[j, column]
-            if iq < 0 or not np.isfinite(bound):
-                continue
-
-            def event(t: float, x: Array, iq: int = iq, bound: float = bound, sign: float = sign) -> float:
-                return float(sign * (bound - x[iq]))
-
-            event.terminal = True  # type: ignore[attr-defined]  # SciPy's way to mark an event
-            event.direction = -1.0  # type: ignore[attr-defined]
-            event.joint = j  # type: ignore[attr-defined]
-            events.append(event)
+    for iq, joint, name in zip(plant.positions.tolist(), plant.joints, plant.coordinates.names, strict=True):
+        for bound, sign in ((joint[UPPER], 1.0), (joint[LOWER], -1.0)):
+            if iq >= 0 and np.isfinite(bound):
+                events.append(_StopEvent(iq, float(bound), sign, name))
     return events
+
+
+@dataclass
+class _StopEvent:
+    """Distance of a joint from a stop; an event as SciPy takes it."""
+
+    place: int
+    bound: float
+    sign: float
+    name: str
+    terminal = True
+    direction = -1.0
+
+    def __call__(self, t: float, x: Array) -> float:
+        """Zero at the stop."""
+        return float(self.sign * (self.bound - x[self.place]))
 
 
 def _refuse_failure(plant: ArmPlant, solution: Any) -> None:
     if solution.status == 1:
-        hits = [(times[0], k) for k, times in enumerate(solution.t_events) if len(times)]
-        t, k = min(hits)
-        name = plant.robot.joint_names[_stop_events(plant)[k].joint]
+        t, name = min((times[0], event.name) for times, event in zip(
+            solution.t_events, _stop_events(plant), strict=True) if len(times))  # fmt: skip
         raise SimulationError(
-            f"joint {name!r} reaches its stop at t = {t:.6g} s, where adaptive integration ends; use step(), "
+            f"{name} reaches its stop at t = {t:.6g} s, where adaptive integration ends; use step(), "
             "or a plant without stops"
         )
     if solution.status != 0:

@@ -34,9 +34,7 @@ from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_ker
 from rne_dynamics.errors import SimulationError, no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import (
-    BACKWARD,
     BASE,
-    FORWARD,
     LOWER,
     NO_CODE,
     UPPER,
@@ -46,14 +44,13 @@ from rne_dynamics.simulation.plant.arrays import (
 )
 from rne_dynamics.simulation.plant.coordinates import LEAVE, State
 from rne_dynamics.simulation.plant.plant import ArmPlant, free_joints
-from rne_dynamics.simulation.stepping.contact import held, implicit_velocities, kept_within_stops, rubs
+from rne_dynamics.simulation.stepping.contact import coulomb, held, implicit_velocities, kept_within_stops, rubs
 from rne_dynamics.simulation.stepping.motion import (
     STIFF,
     TIMES,
     add_stage,
     damped,
     end_of_step,
-    first_stage,
     put_loads,
     speed_friction,
 )
@@ -96,10 +93,8 @@ def _runge_kutta(
     v_new: Array,
 ) -> int:  # fmt: skip
     n = q.shape[0]
-    q_stage, v_stage, a, q_sum, v_sum = np.empty(n), np.empty(n), np.zeros(n), np.empty(n), np.empty(n)
+    q_stage, v_stage, a, q_sum, v_sum = q.copy(), v.copy(), np.zeros(n), np.zeros(n), np.zeros(n)
     viscous, here, push = plant.joints[:, VISCOUS].copy(), np.empty(BASE), np.empty(n)
-    first_stage(q, q_stage, q_sum)
-    first_stage(v, v_stage, v_sum)
     for stage in range(4):
         base_at(plant.base, TIMES[stage] * h, here)
         for j in range(n):
@@ -113,8 +108,7 @@ def _runge_kutta(
         add_stage(stage, h, v, a, v_stage, v_sum)
     end_of_step(h, q, q_sum, q_new)
     end_of_step(h, v, v_sum, v_new)
-    for j in range(n):
-        tree.memory.extra[j] = 0.0
+    tree.memory.extra[:] = 0.0
     status, _, _ = settle(tree.packed, tree.work, tree.memory, tree.rank, q_new, v_new)
     return status
 
@@ -181,15 +175,14 @@ def tree_step_kernel(
     """
     n, joints, extra = q.shape[0], plant.joints, tree.memory.extra
     direction, drive = v.copy(), effort.copy()
-    for j in range(n):
-        extra[j] = 0.0
+    extra[:] = 0.0
     smooth = not implicit
     if smooth and held(plant, q, v):  # one step of Moreau's finds the direction in which they break loose
         status = _impulsive(plant, tree, q, v, effort, dt, q_new, v_new)
         if status != DETERMINED or held(plant, q_new, v_new):
             return status
+        extra[:] = 0.0
         for j in range(n):
-            extra[j] = 0.0
             if v[j] == 0.0:
                 direction[j] = v_new[j]
     if smooth:
@@ -205,10 +198,7 @@ def tree_step_kernel(
             smooth = rate * dt <= STIFF
     if smooth:
         for j in range(n):
-            if direction[j] > 0.0:
-                drive[j] -= joints[j, FORWARD]
-            elif direction[j] < 0.0:
-                drive[j] += joints[j, BACKWARD]
+            drive[j] -= coulomb(joints, j, direction[j])
         status = _runge_kutta(plant, tree, last < NEAR_CROSSING, q, v, drive, dt, q_new, v_new)
         if status != DETERMINED or not _interrupted(plant, direction, q, q_new, v_new):
             return status

@@ -52,15 +52,13 @@ def test_free_motion_keeps_its_energy_over_twenty_seconds(arm):
     assert np.linalg.norm(log.tip[-200:, :, :3], axis=-1).max() > 4e-3  # m, and all the way
 
 
-def test_gauss_is_of_fourth_order_and_agrees_with_the_adaptive_integrators(arm):
+def test_gauss_is_of_fourth_order_and_agrees_with_the_adaptive_integrator(arm):
     plant, start, effort = ArmPlant(arm), moving(arm, 0.005), np.array([0.05, -0.02])
     exact = stacked(integrate(plant, start, effort, [0.2], rtol=1e-12, atol=1e-13)[0])
     errors = [np.abs(stacked(stepped(plant, start, effort, n, 0.2 / n)) - exact).max() for n in (40, 80, 160, 320)]
     for coarse, fine in pairwise(errors):
         assert fine < coarse / 12.0
     assert errors[-1] < 1e-4
-    other = stacked(integrate(plant, start, effort, [0.2], rtol=1e-8, atol=1e-10, solver="Radau")[0])
-    np.testing.assert_allclose(other, exact, atol=1e-5)
     rk4 = stacked(stepped(plant, start, effort, 4000, 0.2 / 4000, method="rk4"))
     np.testing.assert_allclose(rk4, exact, atol=1e-7)
 
