@@ -213,9 +213,6 @@ REFUSED = {
     "": [  # whole lines
         ("check no_such.urdf", "rne check: no_such.urdf does not exist"),
         ("simulate shuttle_arm", "joint 'shoulder_pitch' needs 2.263e+04 to hold the arm at the demo's start"),
-        ("warmup --dir /dev/null/kernels", "--dir is '/dev/null/kernels', which cannot be written"),
-        ("warmup --jobs 0", "between 1 and 64"),
-        ("warmup everything", "invalid choice: 'everything'"),
         ("simulate puma560 --plot x.foo", "--plot is 'x.foo'; its ending must be .png, .svg or .pdf"),
         ("simulate puma560 --plot file/x.png", "which cannot be written: 'file' is no folder"),
         ("simulate puma560 --out file/x.csv", "--out is 'file/x.csv', which cannot be written"),
@@ -264,7 +261,7 @@ def test_what_makes_no_sense_is_refused_in_words(capsys, tmp_path, monkeypatch, 
         "demo --report {}/a.html", "demo --record {}/a.mcap", "guide planar2 --out {}/a.png",
         "plot none.csv --out {}/a.png",
         "new planar2 --out {}/a.yaml", "export planar2 --out {}/a.urdf",
-        "export planar2 --language c --out {}/a", "warmup --dir {}/a",
+        "export planar2 --language c --out {}/a",
     ],
 )  # fmt: skip
 def test_no_command_makes_the_folder_of_its_files(capsys, tmp_path, words):
