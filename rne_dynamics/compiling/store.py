@@ -16,7 +16,6 @@ import warnings
 from functools import cache
 from pathlib import Path
 
-
 #: Permissions by which others may write.
 _OTHERS, _GROUP = stat.S_IWOTH, stat.S_IWGRP
 _DIGEST = hashlib.sha256().digest_size
