@@ -244,8 +244,7 @@ def load_model(
         if arm is None:
             raise refusal(Report(examination.report.file, tuple(found)))
         return arm
-    gravity = examination.values.get("gravity", _GRAVITY).value
-    robot = assemble(tree, gravity=gravity).with_own_code()
+    robot = assemble(tree, gravity=examination.values.get("gravity", _GRAVITY).value).with_own_code()
     whole = examination.mechanism
     if whole is None:
         return robot

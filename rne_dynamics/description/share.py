@@ -46,8 +46,7 @@ def package_version() -> str:
     """The version of this package, from its package.xml."""
     from xml.etree import ElementTree  # imported late: loading a robot does not need it
 
-    root = ElementTree.parse(share_file("package.xml")).getroot()
-    return root.findtext("version", "")
+    return ElementTree.parse(share_file("package.xml")).getroot().findtext("version", "")
 
 
 def shipped_robots() -> tuple[str, ...]:

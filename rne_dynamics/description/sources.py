@@ -115,8 +115,7 @@ def is_text(source: str) -> bool:
 def is_model_file(source: Source) -> bool:
     """Whether a description is a model file (YAML), not a URDF: by its name, or by its first character."""
     if source.name.startswith("<"):
-        start = source.data.lstrip(b"\xef\xbb\xbf\xff\xfe\x00 \t\r\n")[:1]
-        return start not in (b"", b"<")
+        return source.data.lstrip(b"\xef\xbb\xbf\xff\xfe\x00 \t\r\n")[:1] not in (b"", b"<")
     return PurePath(source.name).suffix in MODEL_SUFFIXES
 
 

@@ -55,8 +55,7 @@ def expanded(path: Path, mappings: Mapping[str, str]) -> bytes:
 
     try:
         with contextlib.redirect_stdout(sys.stderr), _finding_packages(xacro, path):
-            document = xacro.process_file(str(path), mappings=dict(mappings))
-            text: str = document.toprettyxml(indent="  ")
+            text: str = xacro.process_file(str(path), mappings=dict(mappings)).toprettyxml(indent="  ")
     except (Exception, SystemExit) as error:  # noqa: BLE001 - expressions in xacro may raise anything
         raise _refusal(xacro, path, error) from None
     return text.encode()

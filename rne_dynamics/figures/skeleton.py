@@ -127,8 +127,7 @@ def _bars(poses: LinkPoses, place: int, name: str, points: list[Array], own: dic
         corner = (point @ axis) * axis
         if min(np.linalg.norm(corner), np.linalg.norm(point - corner)) < 0.1 * np.linalg.norm(point):
             corner = np.zeros(3)
-        stations = [np.zeros(3), *([corner] if corner.any() else []), point]
-        for start, end in pairwise(stations):
+        for start, end in pairwise([np.zeros(3), *([corner] if corner.any() else []), point]):
             found.append(Bar(name, _at(poses, place, start), _at(poses, place, end), name not in own))
     return found
 

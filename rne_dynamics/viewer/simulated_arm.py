@@ -152,8 +152,7 @@ class SimulatedArm:
             raise SimulationError(
                 f"robot {robot.name!r} has no joint or a floating one; the viewer drives joints of one freedom"
             )
-        limit = np.where(robot.effort_limit == 0.0, np.inf, robot.effort_limit)
-        self.robot = robot.with_effort_limit(limit)
+        self.robot = robot.with_effort_limit(np.where(robot.effort_limit == 0.0, np.inf, robot.effort_limit))
         scene = scene or Scene()
         plant = ArmPlant(self.robot, surroundings=scene.surroundings)
         self.simulator = Simulator(plant, q, dt=STEP, hold_until_command=False, mismatch=scene.mismatch(None))

@@ -78,8 +78,7 @@ def evaluate(
     end = begins[-1] + int((moves[-1].duration + settle) * 1e9)
     window = (recording.stamps >= begins[0]) & (recording.stamps <= end)
     stamps, q = recording.stamps[window], recording.q[window]
-    which = np.searchsorted(begins, stamps, side="right") - 1
-    at = list(zip(which.tolist(), stamps.tolist(), strict=True))
+    at = list(zip((np.searchsorted(begins, stamps, side="right") - 1).tolist(), stamps.tolist(), strict=True))
     reference = np.array([moves[k].sample((stamp - begins[k]) * 1e-9).q for k, stamp in at])
     error = reference - q
     counts = np.array([stamp - begins[k] <= (moves[k].duration + settle) * 1e9 for k, stamp in at])
@@ -194,8 +193,7 @@ def peak_to_peak(points: Array) -> float:
     if len(points) < 2:
         return 0.0
     about = points - points.mean(axis=0)
-    line = np.linalg.svd(about, full_matrices=False)[2][0]
-    return float(np.ptp(about @ line))
+    return float(np.ptp(about @ np.linalg.svd(about, full_matrices=False)[2][0]))
 
 
 def tip_position(arm: FlexibleArm, q: Array, tips: Array | None = None) -> Array:
@@ -213,8 +211,7 @@ def tip_position(arm: FlexibleArm, q: Array, tips: Array | None = None) -> Array
         if tips is None or link.link not in way[1:]:
             continue
         R, p = (part[:, names.index(link.link)] for part in (poses.rotation, poses.position))
-        lever = np.einsum("bji,bj->bi", R, position - p) - link.tip
-        turned = np.cross(tips[:, k, 3:], lever)
+        turned = np.cross(tips[:, k, 3:], np.einsum("bji,bj->bi", R, position - p) - link.tip)
         if link.at(link.tip).shortening.any():  # with stiffening, rotations of second order
             turned = turned + 0.5 * np.cross(tips[:, k, 3:], turned)
         position = position + np.einsum("bij,bj->bi", R, tips[:, k, :3] + turned)

@@ -107,8 +107,7 @@ def _moved(args: argparse.Namespace, kept: dict[RunningNode, dict[str, float]]) 
         elif args.home:
             goal = dict(zip(model.robot.joint_names, model.home.tolist(), strict=True))
         else:
-            words = [word.strip() for word in args.goal]
-            goal = parse_goal(words, model.robot, model.lower, model.upper)
+            goal = parse_goal([word.strip() for word in args.goal], model.robot, model.lower, model.upper)
         if args.path_tolerance is not None:
             kept[controller] = path_tolerances(nodes, controller, model.robot.joint_names)
             set_parameters(nodes, controller, dict.fromkeys(kept[controller], args.path_tolerance))

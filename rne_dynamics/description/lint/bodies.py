@@ -225,8 +225,7 @@ def _lint_lengths(outline: Outline, tree: KinematicTree, own: dict[str, Inertia]
         if length[joint.name] < _LONG or (joint.kind is JointKind.FIXED and joint.parent == tree.root):
             continue  # the robot's placement is not a length of a link
         around = [length[x] for end in (joint.parent, joint.child) for x in joined[end] if x != joint.name]
-        centres = [math.hypot(*own[end].com.tolist()) for end in (joint.parent, joint.child)]
-        longest = max(*around, *centres)
+        longest = max(*around, *[math.hypot(*own[end].com.tolist()) for end in (joint.parent, joint.child)])
         if 0.0 < longest * _OUTREACHES <= length[joint.name]:
             origin = outline.joints[joint.name].element.first("origin") or outline.joints[joint.name].element
             yield warning(
@@ -272,9 +271,8 @@ def _lint_proportion(outline: Outline, tree: KinematicTree, own: dict[str, Inert
             continue
         gyration = math.sqrt(max(0.0, sum(inertia.inertia.diagonal().tolist()) / (2.0 * inertia.mass)))
         if gyration > _VAST * farthest:
-            element = outline.links[name].element
             yield warning(
-                element.line, f"{outline.links[name].where} <inertia>",
+                outline.links[name].element.line, f"{outline.links[name].where} <inertia>",
                 f"is that of a body {gyration:.3g} m across for a mass of {inertia.mass:g} kg, on a robot that reaches "
                 f"{farthest:.3g} m", "correct mass or inertia: grams, or kg mm^2?",
             )
