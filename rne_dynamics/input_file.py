@@ -9,10 +9,8 @@ from __future__ import annotations
 import errno
 import math
 import os
-import select
 import stat
 import struct
-import time
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -23,13 +21,12 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-#: Longest wait for a pipe, as of ``rne check <(xacro arm.xacro)``, s.
-PATIENCE = 8.0
+from rne_dynamics.errors import shortened
+
 #: Most bytes of all arrays of one file: what reads them may copy them once within 1 GB.
 MOST_ARRAYS = 400_000_000
 #: Longest line of a table, characters.
 LONGEST_LINE = 1_000_000
-_CHUNK = 1 << 20
 #: What zipfile and NumPy raise for archives and headers that are none.
 _BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, TypeError, SyntaxError, TokenError)
 
@@ -50,30 +47,10 @@ def read_limited(path: str | Path, most: int) -> bytes:
     """Content of a regular file of at most `most` bytes; raises as `check_regular`."""
     check_regular(path)
     with open(path, "rb") as stream:  # noqa: PTH123
-        return _whole(path, stream.read(most + 1), most)
-
-
-def read_pipe_or_file(path: str | Path, most: int) -> bytes:
-    """As `read_limited`; also what a pipe or device gives within `PATIENCE`."""
-    number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    with os.fdopen(number, "rb", buffering=0) as stream:
-        mode = os.fstat(number).st_mode
-        if stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if stat.S_ISREG(mode):
-            return read_limited(path, most)
-        parts: list[bytes] = []
-        end, size = time.monotonic() + PATIENCE, 0
-        while size <= most:
-            if not select.select([number], [], [], max(end - time.monotonic(), 0.0))[0]:
-                raise OSError(errno.ETIMEDOUT, f"it is a pipe or a device that has not ended after {PATIENCE:g} s",
-                              str(path))  # fmt: skip
-            part = stream.read(_CHUNK)
-            if not part:
-                return b"".join(parts)
-            parts.append(part)
-            size += len(part)
-    raise _too_large(path, most)
+        data = stream.read(most + 1)
+    if len(data) > most:
+        raise _too_large(path, most)
+    return data
 
 
 def limited_lines(file: IO[str]) -> Iterator[str]:
@@ -115,29 +92,16 @@ def _array(stream: IO[bytes], member: zipfile.ZipInfo) -> npt.NDArray[Any]:
         raise ValueError(f"{member.filename} holds objects; write arrays of numbers and texts")
     size, has = math.prod(shape) * dtype.itemsize, member.file_size - stream.tell()
     if size != has or min(shape, default=0) < 0:
-        raise ValueError(f"{member.filename} declares the shape {_short(shape)}, {_short(size)} bytes; it has {has}")
-    raw, at = np.empty(size, np.uint8), 0
-    while at < size:
-        part = stream.read(min(_CHUNK, size - at))
-        if not part:
-            raise EOFError(f"{member.filename} ends early")
-        raw[at : at + len(part)] = np.frombuffer(part, np.uint8)
-        at += len(part)
-    flat = raw.view(dtype) if size else np.empty(math.prod(shape), dtype)
+        declared = shortened(f"{shape}, {size} bytes", 120)
+        raise ValueError(f"{member.filename} declares the shape {declared}; it has {has}")
+    raw = stream.read(has)
+    if len(raw) < size:
+        raise EOFError(f"{member.filename} ends early")
+    flat = np.frombuffer(raw, dtype) if size else np.empty(math.prod(shape), dtype)
     return flat.reshape(shape, order="F" if fortran else "C")
-
-
-def _whole(path: str | Path, data: bytes, most: int) -> bytes:
-    if len(data) > most:
-        raise _too_large(path, most)
-    return data
 
 
 def _too_large(path: str | Path, most: int, how: str = "") -> OSError:
     amount = f"{most // 1_000_000} MB" if most >= 1_000_000 else f"{most // 1000} kB"
     return OSError(errno.EFBIG, f"it is {how}larger than {amount}", str(path))
 
-
-def _short(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
