@@ -99,26 +99,18 @@ def _in_package(uri: str, rest: str) -> Path:
             f"{uri!r}: package {name!r} (in {', '.join(map(str, folders))}) has no file {relative!r}; check the name"
         )
     raise DescriptionError(
-        f"{uri!r}: package {name!r} is not found; source its workspace (it is looked for in AMENT_PREFIX_PATH and "
-        "ROS_PACKAGE_PATH), or give the file's plain path"
+        f"{uri!r}: package {name!r} is not found; source its workspace (it is looked for in "
+        "AMENT_PREFIX_PATH), or give the file's plain path"
     )
 
 
 def package_folders(name: str, *files: Path) -> Iterator[Path]:
-    """Existing folders of a package: ament index, ROS_PACKAGE_PATH, this package's own, above `files`, in wheels."""
+    """Existing folders of a package: ament index, this package's own, above `files`, in wheels."""
     for entry in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
         folder = Path(entry) / "share" / name
         indexed = Path(entry) / "share/ament_index/resource_index/packages" / name
         if entry and folder.is_dir() and (indexed.exists() or (folder / "package.xml").is_file()):
             yield folder
-    for entry in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep):
-        if not entry:
-            continue
-        # an entry is a folder of packages, or a package itself
-        if (Path(entry) / name).is_dir():
-            yield Path(entry) / name
-        elif Path(entry).name == name and Path(entry).is_dir():
-            yield Path(entry)
     if name == PACKAGE:
         yield from (folder for folder in share_folders() if folder.is_dir())
     for file in files:

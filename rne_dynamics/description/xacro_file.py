@@ -70,9 +70,9 @@ def _finding_packages(xacro: ModuleType, path: Path) -> Iterator[None]:
         reading = [Path(file) for file in (xacro.filestack or [])[-1:] if file]
         for folder in package_folders(name, *reading, path):
             return str(folder)
-        places = [f"{v}{'' if os.environ.get(v) else ' (not set)'}" for v in ("AMENT_PREFIX_PATH", "ROS_PACKAGE_PATH")]
+        unset = "" if os.environ.get("AMENT_PREFIX_PATH") else " (not set)"
         raise DescriptionError(
-            f"package {name!r} is not found in {', '.join(places)} and the folders above {path}; source the workspace "
+            f"package {name!r} is not found in AMENT_PREFIX_PATH{unset} and the folders above {path}; source the workspace "
             "that has it, or put its folder next to the file's own package"
         )
 

@@ -51,12 +51,7 @@ SCENE = argument("--scene", metavar="FILE", help="a .yaml file with what the arm
 
 def scene_of(path: str | None) -> Scene:
     """The scene of --scene, or none; `ArgumentError` if invalid."""
-    if path is None:
-        return Scene()
-    try:
-        return read_scene(path)
-    except ArgumentError as error:
-        raise ArgumentError(f"--scene: {error}") from None
+    return Scene() if path is None else read_scene(path)
 
 
 def mismatch_of(texts: Sequence[str], scene: str | None = None) -> Mismatch | None:
@@ -64,30 +59,15 @@ def mismatch_of(texts: Sequence[str], scene: str | None = None) -> Mismatch | No
     values: dict[str, Any] = {}
     for text in texts:
         name, assigned, value = text.partition("=")
-        if not assigned:
-            values |= _of_file(text)
-            continue
+        link, _, mass = value.rpartition(":")
+        if not assigned and Path(text).suffix not in (".yaml", ".yml"):
+            raise ArgumentError(f"--mismatch is {text!r}; write NAME=VALUE, or the path of a .yaml file")
         try:
-            values[name] = _payload(value) if name == "payload" else number(plain(value))
+            given = {name: (link, number(mass)) if name == "payload" else number(plain(value))} if assigned else {}
         except yaml.YAMLError:
             raise ArgumentError(f"--mismatch is {text!r}; write NAME=NUMBER, as delay=0.004") from None
+        values |= given if assigned else read_values(text)
     return scene_of(scene).mismatch(Mismatch.of(values) if texts else None)
-
-
-def _of_file(text: str) -> dict[str, Any]:
-    """The fields in a YAML file."""
-    if Path(text).suffix not in (".yaml", ".yml"):
-        raise ArgumentError(f"--mismatch is {text!r}; write NAME=VALUE, or the path of a .yaml file")
-    try:
-        return read_values(text)
-    except ArgumentError as error:
-        raise ArgumentError(f"--mismatch: {error}") from None
-
-
-def _payload(value: str) -> tuple[str, Any]:
-    """LINK:KG."""
-    link, _, mass = value.rpartition(":")
-    return link, number(mass)
 
 
 #: Bandwidth of the controller, rad/s; an upper bound with flexible links.

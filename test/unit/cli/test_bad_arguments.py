@@ -96,7 +96,7 @@ REFUSED = {
         ("--unknown-payload link6=-1", "mass must not be negative"),
         ("--dt 0.0003", "not a whole multiple"),
         ("--base floating", "floating"),
-        ("--scene nowhere.yaml", "--scene: nowhere.yaml cannot be read"),
+        ("--scene nowhere.yaml", "nowhere.yaml cannot be read"),
         ("--scene examples/wall.yaml --dae", "leave it out with --dae"),
         ("--mismatch masses=0.1", "did you mean 'mass'"),
         ("--mismatch delay=soon", "delay is 'soon'"),

@@ -41,7 +41,6 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "package.xml").write_text("<package/>")
     (share / "secret.urdf").write_text(ARM)
     monkeypatch.setenv("AMENT_PREFIX_PATH", f"/nowhere{os.pathsep}{os.pathsep}{tmp_path / 'prefix'}")
-    monkeypatch.delenv("ROS_PACKAGE_PATH", raising=False)
     return folder
 
 
@@ -173,18 +172,8 @@ def test_dots_inside_the_package_percent_signs_and_links_of_a_symlink_install(pa
         assert load_urdf(f"package://arm_description/{path}").n == 1
 
 
-@pytest.mark.parametrize("entry", ["", "arm_description"])
-def test_ros_package_path_holds_packages_or_folders_of_them(
-    package: Path, monkeypatch: pytest.MonkeyPatch, entry: str
-) -> None:
-    monkeypatch.delenv("AMENT_PREFIX_PATH")
-    monkeypatch.setenv("ROS_PACKAGE_PATH", f"/nowhere:{package.parent / entry}")
-    assert load_urdf("package://arm_description/urdf/arm.urdf").n == 1
-
-
 def test_the_package_finds_itself_without_ros(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
-    monkeypatch.delenv("ROS_PACKAGE_PATH", raising=False)
     assert load_urdf("package://rne_dynamics/urdf/puma560.urdf").n == 6
 
 
@@ -239,8 +228,8 @@ def test_xacro_finds_packages(
 
 #: What replaces `</robot>`, the place behind the file or another file, what is wrong, and the fix.
 XACRO_FAULTS = {
-    "package": (FIND, "", "package 'arm_description' is not found in AMENT_PREFIX_PATH (not set), ROS_PACKAGE_PATH "
-                "(not set) and the folders above {file}", "source the workspace"),
+    "package": (FIND, "", "package 'arm_description' is not found in AMENT_PREFIX_PATH (not set) "
+                "and the folders above {file}", "source the workspace"),
     "include": ('<xacro:include filename="none.xacro"/>', "", "file {folder}/none.xacro cannot be read", "correct"),
     "argument": ('<link name="$(arg tool)"/>', "", "argument 'tool' is not given", "--arg tool:=VALUE"),
     "property": ('<link name="${prefix}tool"/>', "", "name 'prefix' is not defined when evaluating", "correct"),
@@ -254,7 +243,7 @@ XACRO_FAULTS = {
     "condition": ('<xacro:if value="maybe"/>', "", '"maybe" evaluated to "maybe"', ""),
     "XML": ('<xacro:include filename="bad.xacro"/>', "bad.xacro:2", "XML: mismatched tag (part of {file})", "correct"),
     "included": ('<xacro:include filename="lost.xacro"/>', "lost.xacro",
-                 "package 'lost_arm' is not found in AMENT_PREFIX_PATH (not set), ROS_PACKAGE_PATH (not set) and "
+                 "package 'lost_arm' is not found in AMENT_PREFIX_PATH (not set) and "
                  "the folders above {file}", "source the workspace"),
 }  # fmt: skip
 
@@ -263,7 +252,7 @@ XACRO_FAULTS = {
 def test_xacro_faults_are_one_plain_sentence_with_their_place(
     xacro_file: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    for variable in ("AMENT_PREFIX_PATH", "ROS_PACKAGE_PATH", "RNE_NOT_SET"):
+    for variable in ("AMENT_PREFIX_PATH", "RNE_NOT_SET"):
         monkeypatch.delenv(variable, raising=False)
     text, place, what, fix = XACRO_FAULTS[kind]
     (xacro_file.parent / "bad.xacro").write_text("<robot>\n<link></robot>")
