@@ -72,8 +72,8 @@ def _finding_packages(xacro: ModuleType, path: Path) -> Iterator[None]:
             return str(folder)
         unset = "" if os.environ.get("AMENT_PREFIX_PATH") else " (not set)"
         raise DescriptionError(
-            f"package {name!r} is not found in AMENT_PREFIX_PATH{unset} and the folders above {path}; source the workspace "
-            "that has it, or put its folder next to the file's own package"
+            f"package {name!r} is not found in AMENT_PREFIX_PATH{unset} and the folders above {path}; source the "
+            "workspace that has it, or put its folder next to the file's own package"
         )
 
     own = substitution_args._eval_find

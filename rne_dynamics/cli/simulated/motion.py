@@ -78,19 +78,17 @@ DT = 1e-3
 
 def rollout(args: argparse.Namespace, robot: Robot, plant: ArmPlant) -> tuple[Rollout, float]:
     """The rollout, and the time when the last move ends; with flexible links the rollout lasts longer."""
-    if args.method == "adaptive":
-        raise ArgumentError("--method adaptive is for free motion only; add --free, or use rk4")
     period = 1.0 / args.control_rate
-    if args.dt is not None and args.dt > period * (1.0 + 1e-9):
-        raise ArgumentError(
-            f"--dt is {args.dt:g} s, longer than a control cycle at --control-rate {args.control_rate:g} "
-            f"({period:g} s); give --dt up to {period:g}, or a lower --control-rate"
-        )
-    if args.seconds < 0.5 * period:
-        raise ArgumentError(
-            f"--seconds is {args.seconds:g}, less than a control cycle of {period:g} s; give more, or a higher "
-            "--control-rate"
-        )
+    for wrong, text in (
+        (args.method == "adaptive", "--method adaptive is for free motion only; add --free, or use rk4"),
+        (args.dt is not None and args.dt > period * (1.0 + 1e-9),
+         f"--dt is {args.dt} s, longer than a control cycle at --control-rate {args.control_rate:g} ({period:g} s); "
+         f"give --dt up to {period:g}, or a lower --control-rate"),
+        (args.seconds < 0.5 * period, f"--seconds is {args.seconds:g}, less than a control cycle of {period:g} s; give "
+         "more, or a higher --control-rate"),
+    ):  # fmt: skip
+        if wrong:
+            raise ArgumentError(text)
     find_law(args.law).check_kind(robot.kind)
     if args.fastest:
         check_open_arm(robot)
