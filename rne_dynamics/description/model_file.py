@@ -98,11 +98,9 @@ def _base(given: Marked, file: str, before: tuple[str, ...]) -> Reading[dict[str
             return None
         found: list[Finding] = []
         read = read_entries(base, found, chain)
-    except FaultyDescriptionError as fault:
-        yield error(given.line, KEY, str(fault), "correct that file")
-        return None
     except DescriptionError as fault:
-        yield error(given.line, KEY, str(fault), "correct the name")
+        what = "that file" if isinstance(fault, FaultyDescriptionError) else "the name"
+        yield error(given.line, KEY, str(fault), f"correct {what}")
         return None
     if wrong := [finding for finding in found if finding.severity is Severity.ERROR]:
         said = str(FaultyDescriptionError(base.name, wrong[0], len(wrong) - 1))

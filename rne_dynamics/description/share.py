@@ -68,11 +68,14 @@ def _stems(suffix: str) -> tuple[str, ...]:
     return ()
 
 
-def resolve_uri(uri: str) -> Path:
-    """The path of a URI; `DescriptionError` for another scheme, a host, an unknown package, or a path outside it."""
+def resolve_uri(uri: str, *files: Path) -> Path:
+    """The path of a URI; `DescriptionError` for another scheme, a host, an unknown package, or a path outside it.
+
+    Packages are also looked for above `files`, and in wheels then.
+    """
     scheme, _, rest = uri.partition("://")
     if scheme.lower() == "package":
-        return _in_package(uri, unquote(rest))
+        return _in_package(uri, unquote(rest), files)
     if scheme.lower() != "file":
         raise DescriptionError(f"{uri!r}: scheme {scheme!r} is unknown; give a path, file:// or package://")
     host, slash, path = unquote(rest).partition("/")
@@ -81,7 +84,7 @@ def resolve_uri(uri: str) -> Path:
     return Path(slash + path)
 
 
-def _in_package(uri: str, rest: str) -> Path:
+def _in_package(uri: str, rest: str, files: tuple[Path, ...]) -> Path:
     name, _, inside = rest.partition("/")
     relative = posixpath.normpath(inside)
     if not name or name in (".", "..") or not inside:
@@ -90,7 +93,7 @@ def _in_package(uri: str, rest: str) -> Path:
         raise DescriptionError(
             f"{uri!r} leads outside package {name!r}, which is refused; name a file inside it, or give its plain path"
         )
-    folders = list(dict.fromkeys(package_folders(name)))
+    folders = list(dict.fromkeys(package_folders(name, *files)))
     for folder in folders:
         if (folder / relative).is_file():
             return folder / relative

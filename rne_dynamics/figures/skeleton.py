@@ -154,7 +154,6 @@ class View(NamedTuple):
     """Parallel projection: `axes` has the rows right, up, and towards the reader, unit vectors in the world."""
 
     axes: Array
-    planar: bool
 
     def project(self, points: Array) -> Array:
         """Coordinates right, up, and towards the reader, m; the shape of the points, (…, 3)."""
@@ -174,7 +173,7 @@ def view_of(drawn: Skeleton) -> View:
     a, e = math.radians(AZIMUTH), math.radians(ELEVATION)
     towards = np.array([math.cos(e) * math.cos(a), math.cos(e) * math.sin(a), math.sin(e)])
     right = np.array([-math.sin(a), math.cos(a), 0.0])
-    return View(np.array([right, np.cross(towards, right), towards]), planar=False)
+    return View(np.array([right, np.cross(towards, right), towards]))
 
 
 def _along(normal: Array) -> View:
@@ -184,7 +183,7 @@ def _along(normal: Array) -> View:
     right = np.array([0.0, 1.0, 0.0]) if k == 0 else np.array([1.0, 0.0, 0.0])
     right = right - (right @ towards) * towards
     right /= np.linalg.norm(right)
-    return View(np.array([right, np.cross(towards, right), towards]), planar=True)
+    return View(np.array([right, np.cross(towards, right), towards]))
 
 
 #: Width of bars and size of joints, points.
