@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import errno
 import os
-import select
 import stat
 import struct
-import time
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -22,13 +20,10 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-#: Longest wait for a pipe, as of ``rne check <(xacro arm.xacro)``, s.
-PATIENCE = 8.0
 #: Most bytes of all arrays of one file: what reads them may copy them once within 1 GB.
 MOST_ARRAYS = 400_000_000
 #: Longest line of a table, characters.
 LONGEST_LINE = 1_000_000
-_CHUNK = 1 << 20
 #: What zipfile and NumPy raise for archives and headers that are none, or declare more than there is memory for.
 _BROKEN = (
     zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, TypeError, SyntaxError, TokenError,
@@ -56,29 +51,6 @@ def read_limited(path: str | Path, most: int) -> bytes:
     if len(data) > most:
         raise _too_large(path, most)
     return data
-
-
-def read_pipe_or_file(path: str | Path, most: int) -> bytes:
-    """As `read_limited`; also what a pipe or device gives within `PATIENCE`."""
-    number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    with os.fdopen(number, "rb", buffering=0) as stream:
-        mode = os.fstat(number).st_mode
-        if stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if stat.S_ISREG(mode):
-            return read_limited(path, most)
-        parts: list[bytes] = []
-        end, size = time.monotonic() + PATIENCE, 0
-        while size <= most:
-            if not select.select([number], [], [], max(end - time.monotonic(), 0.0))[0]:
-                raise OSError(errno.ETIMEDOUT, f"it is a pipe or a device that has not ended after {PATIENCE:g} s",
-                              str(path))  # fmt: skip
-            part = stream.read(_CHUNK)
-            if not part:
-                return b"".join(parts)
-            parts.append(part)
-            size += len(part)
-    raise _too_large(path, most)
 
 
 def limited_lines(file: IO[str]) -> Iterator[str]:

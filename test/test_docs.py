@@ -85,7 +85,7 @@ def commands() -> list[tuple[str, str]]:
 
 
 #: Beginnings of commands that take seconds: of the README in every run, of the other pages with the slow tests.
-SLOW = ("python ", "rne simulate", "rne compare", "rne verify", "rne warmup", "rne excite", "make bench")
+SLOW = ("python ", "rne simulate", "rne compare", "rne verify", "rne excite", "make bench")
 #: Of those what measures how soon something happens, or takes most of a minute.
 SOAK = ("python benchmarks/", "rne compare puma560 --plot")
 

@@ -135,7 +135,7 @@ def print_results(out: Console, results: Results) -> None:
     """Print times and ratios of every section, goals, omissions, and the computer."""
     for table in tables(results):
         rows = [[Text(cell.text, _STYLES[cell.met]) for cell in row] for row in table.rows]
-        Rows(table.header, rows, table.title, range(table.left)).show(out, keys=min(2, table.left) or 1)
+        Rows(table.header, rows, table.title, range(table.left)).show(out)
     for line in results.left_out:
         out.print(line)
     for disagreement in results.disagreements:

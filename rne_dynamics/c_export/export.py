@@ -108,8 +108,7 @@ def _cases(
     robot: RobotModel, prefix: str, links: Sequence[str] | None, quantities: Sequence[str] | None
 ) -> list[tuple[str, str, str]]:
     """Name in C, quantity and link of each function."""
-    unknown = [x for x in quantities or () if x not in EXPORTED]
-    if unknown or (quantities is not None and not quantities):
+    if [x for x in quantities or () if x not in EXPORTED] or (quantities is not None and not quantities):
         raise ArgumentError(f"quantities are {list(quantities or ())}; choose from {', '.join(EXPORTED)}")
     chosen = [x for x in EXPORTED if quantities is None or x in quantities]
     if links is not None and "jacobian" not in chosen:

@@ -142,8 +142,7 @@ def _positions(robot: RobotModel) -> Iterable[tuple[str, ...]]:
 def _velocities(robot: RobotModel) -> Iterable[tuple[str, ...]]:
     for kind, _, iv in _leaders(robot):
         for k in range(6 if kind == FLOATING else 1):
-            linear = kind == PRISMATIC or (kind == FLOATING and k < 3)
-            length, effort = _UNITS[linear]
+            length, effort = _UNITS[(kind == PRISMATIC or (kind == FLOATING and k < 3))]
             axes = ", in the axes of the moving body" if kind == FLOATING else ""
             limits = {"speed": robot.velocity_limit[iv + k], "effort": robot.effort_limit[iv + k]}
             known = [f"{what} limit {value:.10g}" for what, value in limits.items() if math.isfinite(value)]

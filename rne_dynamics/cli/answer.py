@@ -12,13 +12,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import fill
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from rich.cells import cell_len
 from rich.console import Console
-from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from rne_dynamics.model.protocol import Robot
 
 
+#: Width from which on a cell with blanks is a sentence, and largest width of a table.
+_SENTENCE = 26
+_WIDEST = 10_000
 #: Width of tables in files and pipes where the environment's COLUMNS gives none.
 _PIPE_WIDTH = 200
 
@@ -79,12 +82,6 @@ def ended_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-#: Width from which on a left-justified cell with blanks counts as a sentence, and the narrowest column for sentences.
-_SENTENCE = 26
-#: Largest number of columns of numbers in a table that becomes records.
-_FEW_NUMBERS = 2
-
-
 @dataclass(frozen=True)
 class Verdict:
     """Whether a command succeeded, and why not."""
@@ -108,28 +105,37 @@ class Rows(NamedTuple):
     title: str = ""
     words: Collection[int] = (0,)
 
-    def show(self, out: Console, *, keys: int = 1) -> None:
+    def show(self, out: Console) -> None:
         """Print it within the width of the console; no cell is shortened, and no number is broken.
 
-        As it is; else with headers and sentences wrapped at blanks; else a record for each row if sentences would
-        become narrow; else as several tables, the `keys` first columns in each.
+        As a table, with folded headings if that is too wide; else as a record for each row.
         """
-        columns = [
-            _column(heading, [row[k] if k < len(row) else "" for row in self.rows], number=k not in self.words)
-            for k, heading in enumerate(self.headings)
-        ]
-        natural, names = [c.natural for c in columns], [c.least for c in columns[:keys]]
-        crowded = any(_left(out, [*names, c.least]) < 0 for c in columns[keys:])
-        wordy = any(c.sentence for c in columns) and sum(c.number for c in columns) <= _FEW_NUMBERS
-        if _left(out, natural) >= 0:
-            _print(out, self.title, columns, natural)
-        elif _left(out, [c.least for c in columns]) >= 0:
-            _print(out, self.title, columns, _widths(out, columns))
-        elif crowded or wordy:
-            _print_records(out, self.title, columns)
-        else:
-            for k, part in enumerate(_parts(out, columns, keys)):
-                _print(out, "" if k else self.title, part, _widths(out, part))
+        for folded in (False, True):
+            table = self._table(folded=folded)
+            if out.measure(table, options=out.options.update(width=_WIDEST)).minimum <= out.width:
+                out.print(table, soft_wrap=False)
+                return
+        if self.title:
+            out.print(Text(self.title, "italic"))
+        for row in self.rows:
+            named = zip(self.headings, row, strict=False)
+            out.print(Text("  ").join(Text.assemble((f"{name}: ", "bold"), cell) for name, cell in named if str(cell)))
+
+    def _table(self, *, folded: bool) -> Table:
+        """The table; only sentences are wrapped, and headings if they are to be."""
+        table = Table(title=self.title or None, title_justify="left", header_style="bold")
+        for k, heading in enumerate(self.headings):
+            cells = [str(row[k]) for row in self.rows if k < len(row)]
+            least = max(map(cell_len, [*cells, *heading.split(), " "]))
+            wrapped = k in self.words and least > _SENTENCE and any(" " in cell for cell in cells)
+            table.add_column(
+                fill(heading, least) if folded else heading, no_wrap=not wrapped, overflow="fold",
+                min_width=None if wrapped else least if folded else max(least, cell_len(heading)),
+                justify="left" if k in self.words else "right",
+            )  # fmt: skip
+        for row in self.rows:
+            table.add_row(*row)
+        return table
 
 
 #: A function that draws into a file, or a file, and the caption.
@@ -205,78 +211,6 @@ class Answer:
                 page.figure(picture, caption)
         page.circumstances(command)
         return page
-
-
-class _Column(NamedTuple):
-    """One column of a table: whether it has numbers or sentences, its natural and its smallest width."""
-
-    header: str
-    cells: tuple[Text, ...]
-    number: bool
-    sentence: bool
-    natural: int
-    least: int
-
-
-def _column(header: str, given: Sequence[str | Text], *, number: bool) -> _Column:
-    """A column with its widest and its least width."""
-    cells = tuple(cell if isinstance(cell, Text) else Text(cell) for cell in given)
-    widest = max((line.cell_len for cell in cells for line in cell.split("\n")), default=0)
-    sentence = not number and widest > _SENTENCE and any(" " in cell.plain for cell in cells)
-    unbroken = [word for cell in cells for word in cell.plain.split()] if sentence else []
-    least = max([_SENTENCE if sentence else widest, *map(cell_len, [*header.split(), *unbroken])])
-    return _Column(header, cells, number, sentence, max(widest, cell_len(header)), least)
-
-
-def _left(out: Console, widths: Sequence[int]) -> int:
-    """Characters that columns leave free: each has two blanks and a border, and there is a border more."""
-    return out.width - 3 * len(widths) - 1 - sum(widths)
-
-
-def _widths(out: Console, columns: Sequence[_Column]) -> list[int]:
-    """Width of each column: the least, and what is left goes to those with the most to gain."""
-    widths = [c.least for c in columns]
-    while _left(out, widths) > 0 and any(w < c.natural for w, c in zip(widths, columns, strict=True)):
-        widths[max(range(len(columns)), key=lambda i: columns[i].natural - widths[i])] += 1
-    return widths
-
-
-def _parts(out: Console, columns: Sequence[_Column], keys: int) -> Iterator[list[_Column]]:
-    """The columns of each part."""
-    part = list(columns[:keys])
-    for column in columns[keys:]:
-        if len(part) > keys and _left(out, [c.least for c in [*part, column]]) < 0:
-            yield part
-            part = list(columns[:keys])
-        part.append(column)
-    yield part
-
-
-def _print(out: Console, title: str, chosen: Sequence[_Column], widths: Sequence[int]) -> None:
-    """Print some columns of a table at given widths."""
-    part = Table(title=title or None, title_justify="left", header_style="bold")
-    for column, width in zip(chosen, widths, strict=True):
-        part.add_column(column.header, justify="right" if column.number else "left", width=width, overflow="fold")
-    for row in zip(*(column.cells for column in chosen), strict=True):
-        part.add_row(*row)
-    out.print(part, soft_wrap=False)
-
-
-def _print_records(out: Console, title: str, columns: Sequence[_Column]) -> None:
-    """Print each row as a line of its short cells, and its sentences below."""
-    if title:
-        out.print(Text(title, "italic"))
-    for i in range(len(columns[0].cells)):
-        short = [c for c in columns if not c.sentence and c.cells[i].plain]
-        out.print(Text("  ").join(_named(c, i) if c.number and k else c.cells[i] for k, c in enumerate(short)))
-        for c in columns:
-            if c.sentence and c.cells[i].plain:
-                out.print(Padding(_named(c, i), (0, 0, 0, 2)), soft_wrap=False)
-
-
-def _named(column: _Column, i: int) -> Text:
-    """A cell behind its header."""
-    return Text.assemble((f"{column.header}: ", "bold"), column.cells[i])
 
 
 def check_files(args: argparse.Namespace, plot: str = "plot") -> None:

@@ -47,7 +47,7 @@ class Command(NamedTuple):
 #: Titles of the folders, in the order of `rne --help`.
 GROUPS = {
     "own_arm": "your own arm", "simulated": "simulate and compare",
-    "from_recordings": "from recordings to a better model", "with_ros": "with ROS 2", "experts": "for experts",
+    "from_recordings": "from recordings to a better model", "with_ros": "with ROS 2",
 }  # fmt: skip
 
 
@@ -127,6 +127,7 @@ COMMANDS = {
     "guide": Command("own_arm", "guide a simulated arm by hand, under gravity compensation", ros=True),
     "inertia": Command("own_arm", "inertia of solids, meshes and links, to paste into a URDF"),
     "view": Command("own_arm", "the arm in the browser: simulated, or a recording"),
+    "export": Command("own_arm", "write the model as a URDF, or its dynamics as C"),
     "simulate": Command("simulated", "simulate free motion or a controlled move without ROS"),
     "compare": Command("simulated", "compare control laws on arms that differ from the model"),
     "plot": Command("simulated", "plot a recording: positions, errors, efforts and their terms"),
@@ -138,8 +139,6 @@ COMMANDS = {
     "send": Command("with_ros", "move the arm of a running controller, and wait for it", ros=True),
     "stop": Command("with_ros", "stop the arms of running controllers, and wait for rest", ros=True),
     "state": Command("with_ros", "what running controllers report: state, limits, faults", ros=True),
-    "export": Command("experts", "write the model as a URDF, or its dynamics as C"),
-    "warmup": Command("experts", "compile all kernels in advance"),
 }
 _NEGATIVE = re.compile(r"-(\d+\.?\d*|\.\d+)[eE][+-]?\d{1,3}")
 _DEGREES = re.compile(r"-[\d.]+deg")

@@ -16,8 +16,6 @@ import warnings
 from functools import cache
 from pathlib import Path
 
-from rne_dynamics.advice import rne
-
 #: Permissions by which others may write.
 _OTHERS, _GROUP = stat.S_IWOTH, stat.S_IWGRP
 _DIGEST = hashlib.sha256().digest_size
@@ -175,7 +173,7 @@ def can_be_written(folder: Path) -> bool:
 def _complain(why: str) -> None:
     warnings.warn(
         f"machine code cannot be kept, so that every process compiles it again: {why}. Fix: set {FOLDER} to a folder "
-        f"that can be written, or fill one by `{rne('warmup --dir DIR')}` and start with {FOLDER}=DIR",
+        "that can be written",
         RuntimeWarning,
         stacklevel=2,
     )

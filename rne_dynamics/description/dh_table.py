@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import PurePath
 
 import numpy as np
 
-from rne_dynamics.description.lint.findings import Finding, Reading, error, warning
-from rne_dynamics.description.schema import Choice, Key, ListOf, Marked, Name, Number, Record, Vector
+from rne_dynamics.description.lint.findings import Reading, error
+from rne_dynamics.description.schema import Choice, Key, ListOf, Marked, Name, Number, Numbers, Record
 from rne_dynamics.description.sources import Source
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.errors import ModelError
@@ -20,7 +20,6 @@ from rne_dynamics.model.tree import KinematicTree, Limits
 #: Appended to a model file's name where lines are those of the URDF made of its table.
 WRITTEN = " (as URDF)"
 
-_RIGHT = math.pi / 2.0
 _ROW = Record(
     {
         "name": Key(Name(), "the link's name; link3 for the third row if not given"),
@@ -31,9 +30,9 @@ _ROW = Record(
         "d": Key(Number("m"), "m; 0 if not given"),
         "theta": Key(Number("rad"), "rad; 0 if not given"),
         "mass": Key(Number("kg", 0.0), "kg; 0 if not given"),
-        "com": Key(Vector("m"), "mass centre in the link's Denavit-Hartenberg frame, m; 0 0 0 if not given"),
+        "com": Key(Numbers("m"), "mass centre in the link's Denavit-Hartenberg frame, m; 0 0 0 if not given"),
         "inertia": Key(
-            Vector("kg m^2", 6), "ixx ixy ixz iyy iyz izz along the axes of that frame, kg m^2; 0 if not given"
+            Numbers("kg m^2", 6), "ixx ixy ixz iyy iyz izz along the axes of that frame, kg m^2; 0 if not given"
         ),
         "inertia_about": Key(Choice(("com", "origin")), "the mass centre, if not given, or the origin of that frame"),
         "lower": Key(Number("rad or m"), "lower position limit, rad or m; none if not given"),
@@ -44,8 +43,8 @@ _ROW = Record(
 )
 _TOOL = Record(
     {
-        "xyz": Key(Vector("m"), "origin in the last link's frame, m; 0 0 0 if not given"),
-        "rpy": Key(Vector("rad"), "roll, pitch, yaw as in URDF, rad; 0 0 0 if not given"),
+        "xyz": Key(Numbers("m"), "origin in the last link's frame, m; 0 0 0 if not given"),
+        "rpy": Key(Numbers("rad"), "roll, pitch, yaw as in URDF, rad; 0 0 0 if not given"),
     }
 )
 
@@ -72,7 +71,6 @@ def dh_source(table: Marked, file: str) -> Reading[tuple[Source, KinematicTree] 
     given: Mapping[str, Marked] = table.value
     rows = []
     for number, row in enumerate(given["links"].value, 1):
-        yield from _rounded_angles(row.value, number)
         try:
             rows.append(_link(row.value))
         except ModelError as fault:
@@ -123,16 +121,6 @@ def _link(row: Mapping[str, Marked]) -> DHLink:
         name=row["name"].value if "name" in row else None,
         joint=row["joint"].value if "joint" in row else None,
     )
-
-
-def _rounded_angles(row: Mapping[str, Marked], number: int) -> Iterator[Finding]:
-    """Yield right angles with too few digits, such as 1.5708."""
-    for key in ("alpha", "theta"):
-        value = row[key].value if key in row else 0.0
-        exact = round(value / _RIGHT) * _RIGHT
-        if value != exact and value in [round(exact, digits) for digits in range(2, 12)]:
-            message = f"is {value:g}, which is {abs(value - exact):.1g} rad off a multiple of a right angle"
-            yield warning(row[key].line, f"{_where(row, number)} {key}", message, f"write {exact!r} if that is meant")
 
 
 def _where(row: Mapping[str, Marked], number: int) -> str:

@@ -33,13 +33,13 @@ _PER_LENGTH = ("mass_per_length", "EI", "GJ", "polar")
 def distributed_properties(given: Values, line: int, where: str) -> Reading[dict[str, tuple[float, ...]] | None]:
     """Yield what is wrong; return the properties by the names of `Beam`, with one value or one at each station."""
     direct = [key for key in _PER_LENGTH if key in given]
-    if "section" in given:
-        if direct:
-            message = f"section and {direct[0]} are both given; only one may describe the beam"
-            yield error(given[direct[0]].line, where, message, f"delete {direct[0]}, or section")
-            return None
+    if "section" in given and not direct:
         section = yield from _section(given["section"], f"{where} section")
         return None if section is None else {name: (value,) for name, value in section._asdict().items()}
+    if "section" in given:
+        message = f"section and {direct[0]} are both given; only one may describe the beam"
+        yield error(given[direct[0]].line, where, message, f"delete {direct[0]}, or section")
+        return None
     if "mass_per_length" not in given:
         message = "neither section nor mass_per_length is given"
         yield error(line, where, message, "write for example `section: {kind: tube, ...}`")
@@ -72,19 +72,16 @@ def _by_plane(given: Values, key: str) -> dict[str, tuple[float, ...]]:
 
 def _section(entry: Marked, where: str) -> Reading[Section | None]:
     given: dict[str, Marked] = entry.value
-    kind = given["kind"].value
+    kind, material = given["kind"].value, given["material"].value
     make, lengths = SECTIONS[kind]
-    wrong = [key for key in given if key not in ("kind", "material", *lengths)]
-    missing = [key for key in lengths if key not in given]
-    if wrong:
+    if wrong := [key for key in given if key not in ("kind", "material", *lengths)]:
         message = f"a {kind} has no {wrong[0]}; it has {' and '.join(lengths)}"
         yield error(given[wrong[0]].line, where, message, "delete it, or correct kind")
-    if missing:
+    if missing := [key for key in lengths if key not in given]:
         message = f"{missing[0]} is missing: a {kind} has {' and '.join(lengths)}, m"
         yield error(entry.line, where, message, f"write `{missing[0]}: ...`")
     if wrong or missing:
         return None
-    material: Any = given["material"].value
     if isinstance(material, dict):
         material = Elastic(*(material[key].value for key in ("density", "E", "G")))
     try:

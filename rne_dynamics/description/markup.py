@@ -13,7 +13,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from xml.parsers import expat
 
-from rne_dynamics.description.lint.findings import FaultyDescriptionError, Finding, Reading, Severity, error, warning
+from rne_dynamics.description.lint.findings import (
+    FaultyDescriptionError,
+    Finding,
+    Reading,
+    Severity,
+    error,
+    first_of,
+    warning,
+)
 
 #: Elements that do not concern dynamics; kept without their content.
 SKIPPED = frozenset({"visual", "collision", "gazebo", "material", "sensor"})
@@ -209,9 +217,6 @@ def _translated(fault: expat.ExpatError, file: str, skipped: int) -> FaultyDescr
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 #: Characters of plain numbers and blanks: of such words, `float` accepts the same as `_NUMBER`.
 _PLAIN = re.compile(r"[-+.0-9eE \t\r\n]*")
-#: Blanks inside a number: behind a sign, point or exponent, or before a point.
-_SPLIT = re.compile(r"(?<=[-+.eE])\s+(?=[-+0-9.])|(?<=[0-9])\s+(?=\.[0-9]|[eE][-+]?[0-9])")
-_SEPARATOR = re.compile(r"[,;]\s|[,;]$")
 #: Largest magnitude in SI units; products of larger numbers may overflow.
 LARGEST = 1e12
 
@@ -235,41 +240,20 @@ def read_numbers(
     values = _plain_numbers(element, attribute, count, largest)
     if values is not None:
         return values
-    words = text.split()
-    corrected = _corrected(text, count)
+    words, shown = text.split(), _short(text)
+    wrong = next((word for word in words if parse_number(word) is None), "")
     allowed = "one finite number" if count == 1 else f"{count} finite numbers with blanks between them"
-    found = f"{attribute} is {_short(text)}; it must be {allowed}"
-    for word in words:
-        if parse_number(word) is not None:
-            continue
-        if corrected:
-            fix = corrected
-        elif word.lower().lstrip("+-") in ("nan", "inf", "infinity"):
-            fix = "write the value, or leave the attribute out where it may be missing"
-        else:
-            fix = f"write {_short(word)} as a number such as 1.5 or -2e-3"
-        yield error(element.line, where, found, fix)
-        return None
-    if len(words) != count:
-        fix = corrected or (f"give {count}" if words else "give the value")
-        yield error(element.line, where, f"{found}, not {len(words)}", fix)
-        return None
-    yield error(element.line, where, f"{found}, at most {largest:g} in size", "give it in SI units (m, kg, s, rad)")
+    found = f"{attribute} is {shown}; it must be {allowed}"
+    comma = "; with a decimal point, and without commas" if "," in wrong else ""
+    yield from first_of(
+        element.line, where,
+        (wrong.lower().lstrip("+-") in ("nan", "inf", "infinity"), error, found,
+         "write the value, or leave the attribute out where it may be missing"),
+        (wrong != "", error, found, f"write {_short(wrong)} as a number such as 1.5 or -2e-3{comma}"),
+        (len(words) != count, error, f"{found}, not {len(words)}", f"give {count}" if words else "give the value"),
+        (True, error, f"{found}, at most {largest:g} in size", "give it in SI units (m, kg, s, rad)"),
+    )  # fmt: skip
     return None
-
-
-def _corrected(text: str, count: int) -> str:
-    """The fix that makes `count` numbers of a text with commas, or with blanks in numbers; empty if there is none."""
-    separated = re.sub(r"[,;]", " ", text), ", without commas"
-    pointed = text.replace(",", "."), ", with a decimal point"
-    both = _SEPARATOR.sub(" ", text).replace(",", "."), ", with decimal points and without commas"
-    ways = [separated, both] if _SEPARATOR.search(text) else [pointed, separated]
-    ways.append((_SPLIT.sub("", text), ", without the blank in the number"))
-    for way, what in ways:
-        words = way.split()
-        if way != text and len(words) == count and all(parse_number(word) is not None for word in words):
-            return f"write {' '.join(words)!r}{what}"
-    return ""
 
 
 def _plain_numbers(element: Element, attribute: str, count: int, largest: float) -> tuple[float, ...] | None:
@@ -281,11 +265,8 @@ def _plain_numbers(element: Element, attribute: str, count: int, largest: float)
         values = tuple(map(float, text.split()))
     except ValueError:
         return None
-    if len(values) != count:
+    if len(values) != count or not all(-largest <= x <= largest and math.isfinite(x) for x in values):
         return None
-    for value in values:
-        if not -largest <= value <= largest or math.isinf(value):
-            return None
     element.numbers[attribute] = values
     return values
 

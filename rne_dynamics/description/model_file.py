@@ -98,11 +98,9 @@ def _base(given: Marked, file: str, before: tuple[str, ...]) -> Reading[dict[str
             return None
         found: list[Finding] = []
         read = read_entries(base, found, chain)
-    except FaultyDescriptionError as fault:
-        yield error(given.line, KEY, str(fault), "correct that file")
-        return None
     except DescriptionError as fault:
-        yield error(given.line, KEY, str(fault), "correct the name")
+        what = "that file" if isinstance(fault, FaultyDescriptionError) else "the name"
+        yield error(given.line, KEY, str(fault), f"correct {what}")
         return None
     if wrong := [finding for finding in found if finding.severity is Severity.ERROR]:
         said = str(FaultyDescriptionError(base.name, wrong[0], len(wrong) - 1))
@@ -244,8 +242,7 @@ def load_model(
         if arm is None:
             raise refusal(Report(examination.report.file, tuple(found)))
         return arm
-    gravity = examination.values.get("gravity", _GRAVITY).value
-    robot = assemble(tree, gravity=gravity).with_own_code()
+    robot = assemble(tree, gravity=examination.values.get("gravity", _GRAVITY).value).with_own_code()
     whole = examination.mechanism
     if whole is None:
         return robot

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 import numpy as np
 
-from rne_dynamics.description.lint.findings import Finding, Reading, error
+from rne_dynamics.description.lint.findings import Finding, Reading, error, first_of
 from rne_dynamics.description.model_schema import KINDS, NO_ROTORS
 from rne_dynamics.description.schema import Marked
 from rne_dynamics.description.urdf_tree import rotation_rpy
@@ -25,29 +25,27 @@ _ZERO = Marked((0.0, 0.0, 0.0), 0)
 def with_drives(values: Values, tree: KinematicTree) -> Reading[KinematicTree]:
     """Yield what is wrong with `friction` and `rotors`; return the tree with them."""
     friction: dict[str, Friction] = {}
-    rotors: dict[str, float] = {}
-    movable = [joint.name for joint in tree.joints if joint.kind in ONE_FREEDOM]
-    for name, given in _table(values, "friction").items():
-        if (yield from known_name(name, movable, given.line, "friction", "joint that moves")):
-            read = yield from _friction(name, given)
-            friction[name] = Friction() if read is None else read
     if "rotors" in values and values["rotors"].value == NO_ROTORS:
-        tree = tree.without_rotors()
+        tree, rotors = tree.without_rotors(), dict[str, float]()
     else:
-        for name, given in _table(values, "rotors").items():
-            if (yield from known_name(name, movable, given.line, "rotors", "joint that moves")):
-                rotors[name] = given.value
-    if not friction and not rotors:
-        return tree
+        rotors = {name: x.value for name, x in (yield from _of_joints(values, "rotors", tree)).items()}
+    for name, given in (yield from _of_joints(values, "friction", tree)).items():
+        friction[name] = (yield from _friction(name, given)) or Friction()
     joints = (
-        replace(
-            joint,
-            friction=friction.get(joint.name, joint.friction),
-            rotor_inertia=rotors.get(joint.name, joint.rotor_inertia),
-        )
-        for joint in tree.joints
-    )
-    return replace(tree, joints=tuple(joints))
+        replace(joint, friction=friction.get(joint.name, joint.friction),
+                rotor_inertia=rotors.get(joint.name, joint.rotor_inertia)) for joint in tree.joints
+    )  # fmt: skip
+    return replace(tree, joints=tuple(joints)) if friction or rotors else tree
+
+
+def _of_joints(values: Values, key: str, tree: KinematicTree) -> Reading[dict[str, Marked]]:
+    """Yield names in a table that are no joint that moves; return the other entries."""
+    movable = [joint.name for joint in tree.joints if joint.kind in ONE_FREEDOM]
+    found = {}
+    for name, given in _table(values, key).items():
+        if (yield from known_name(name, movable, given.line, key, "joint that moves")):
+            found[name] = given
+    return found
 
 
 def read_payload(values: Values, tree: KinematicTree) -> Reading[Payload | None]:
@@ -143,21 +141,21 @@ def lint_whole(values: Values, root_line: int, robot: RobotModel) -> Iterator[Fi
                     "delete it, or add `loops`",
                 )
         return
-    if not values["loops"].value:
-        yield error(values["loops"].line, "loops", "is an empty list", "describe a loop, or delete `loops`")
-    if "actuated" not in values:
+    loops, actuated = values["loops"], values.get("actuated")
+    yield from first_of(
+        loops.line, "loops",
+        (not loops.value, error, "is an empty list", "describe a loop, or delete `loops`"),
+        (bool((robot.topology[:, KIND] == FLOATING).any()), error,
+         "the URDF has a floating joint; closed loops are supported with joints of one freedom",
+         "make the joint fixed, or split it into joints of one freedom"),
+    )  # fmt: skip
+    if actuated is None:
         yield error(
             root_line, "the file", "actuated is missing: with loops, the joints with motors", "write `actuated: [...]`"
         )
-    elif not values["actuated"].value:
+    elif not actuated.value:
         message = "is an empty list; at least one joint must be driven"
-        yield error(values["actuated"].line, "actuated", message, "name a joint")
-    if (robot.topology[:, KIND] == FLOATING).any():
-        yield error(
-            values["loops"].line, "loops",
-            "the URDF has a floating joint; closed loops are supported with joints of one freedom",
-            "make the joint fixed, or split it into joints of one freedom",
-        )
+        yield error(actuated.line, "actuated", message, "name a joint")
 
 
 def _blocked(given: Values, line: int, where: str) -> Reading[list[bool] | None]:
@@ -207,16 +205,16 @@ def _friction(name: str, given: Marked) -> Reading[Friction | None]:
 
 def _coordinate(name: str, line: int, where: str, robot: RobotModel) -> Reading[bool]:
     """Whether a name is that of an independent joint of the tree; yield what is wrong if not."""
-    if name in robot.joint_names:
-        return True
     joint = next((j for j in robot.tree.joints if j.name == name), None)
-    if joint is not None and joint.mimic is not None:
-        leader = robot.tree.leader(joint).joint
-        yield error(line, where, f"joint {name!r} mimics {leader!r} and moves with it", f"name {leader!r} instead")
-    elif joint is not None and joint.kind is JointKind.FIXED:
-        yield error(line, where, f"joint {name!r} is fixed", "delete it here, or give it another type in the URDF")
-    else:
-        yield from known_name(name, robot.joint_names, line, where, "joint")
+    if name in robot.joint_names or joint is None or (joint.mimic is None and joint.kind is not JointKind.FIXED):
+        return (yield from known_name(name, robot.joint_names, line, where, "joint"))
+    leader = robot.tree.leader(joint).joint
+    yield from first_of(
+        line, where,
+        (joint.mimic is not None, error, f"joint {name!r} mimics {leader!r} and moves with it",
+         f"name {leader!r} instead"),
+        (True, error, f"joint {name!r} is fixed", "delete it here, or give it another type in the URDF"),
+    )  # fmt: skip
     return False
 
 

@@ -14,11 +14,9 @@ from rne_dynamics.description.schema import (
     ListOf,
     Name,
     Number,
+    Numbers,
     Record,
-    Stations,
     Table,
-    Vector,
-    Whole,
 )
 from rne_dynamics.model.flexible.beam import Shapes
 from rne_dynamics.model.materials import Section, rectangle, rod, tube
@@ -60,7 +58,7 @@ _SECTION = Record(
 
 
 def _by_plane(unit: str, y: str, z: str) -> Either:
-    return Either(Stations(unit), Record({"y": Key(Stations(unit), y), "z": Key(Stations(unit), z)}))
+    return Either(Numbers(unit, None), Record({"y": Key(Numbers(unit, None), y), "z": Key(Numbers(unit, None), z)}))
 
 
 #: One flexible link.
@@ -68,15 +66,15 @@ FLEXIBLE = Record(
     {
         "link": Key(Name("the name of a link"), "the flexible link; its root is at its joint", required=True),
         "length": Key(Number("m", 0.0), "of the beam from root to tip, m"),
-        "axis": Key(Vector("no unit"), "from root to tip in the link's frame; 1 0 0 if not given"),
-        "normal": Key(Vector("no unit"), "the beam's y in the link's frame, made square to axis; 0 1 0 if not given"),
-        "origin": Key(Vector("m"), "the beam's root in the link's frame, m; 0 0 0 if not given"),
-        "mass_per_length": Key(Stations("kg/m"), "kg/m; a list for a taper: equal distances from root to tip"),
+        "axis": Key(Numbers("no unit"), "from root to tip in the link's frame; 1 0 0 if not given"),
+        "normal": Key(Numbers("no unit"), "the beam's y in the link's frame, made square to axis; 0 1 0 if not given"),
+        "origin": Key(Numbers("m"), "the beam's root in the link's frame, m; 0 0 0 if not given"),
+        "mass_per_length": Key(Numbers("kg/m", None), "kg/m; a list for a taper: equal distances from root to tip"),
         "EI": Key(
             _by_plane("N m^2", "deflections along the beam's y", "deflections along the beam's z"),
             "bending stiffness, N m^2, of both planes, or y and z separately",
         ),
-        "GJ": Key(Stations("N m^2"), "torsional stiffness, N m^2"),
+        "GJ": Key(Numbers("N m^2", None), "torsional stiffness, N m^2"),
         "polar": Key(
             _by_plane("kg m", "integral of density times y^2 over the section", "integral of density times z^2"),
             "inertia of the section per length, kg m: about the axis, split between the planes as EI is, or y and z "
@@ -92,17 +90,17 @@ FLEXIBLE = Record(
         "modes": Key(
             Record(
                 {
-                    "y": Key(Whole(), "modes in bending along the beam's y; 0 if not given"),
-                    "z": Key(Whole(), "modes in bending along the beam's z; 0 if not given"),
-                    "torsion": Key(Whole(), "modes in torsion; 0 if not given"),
+                    "y": Key(Number("", 0, whole=True), "modes in bending along the beam's y; 0 if not given"),
+                    "z": Key(Number("", 0, whole=True), "modes in bending along the beam's z; 0 if not given"),
+                    "torsion": Key(Number("", 0, whole=True), "modes in torsion; 0 if not given"),
                 }
             ),
             "number of modes of each kind",
         ),
         "shapes": Key(Choice(get_args(Shapes)), "mode shapes; clamped_mass if not given, finite_element for a taper"),
-        "elements": Key(Whole(1), "number of elements of finite_element shapes; 20 if not given"),
+        "elements": Key(Number("", 1, whole=True), "number of elements of finite_element shapes; 20 if not given"),
         "damping": Key(
-            Stations(""),
+            Numbers("", None),
             "ratio of critical damping of the clamped beam's modes, one for all or [y..., z..., torsion...]; 0 if not "
             "given",
         ),
@@ -118,7 +116,7 @@ FLEXIBLE = Record(
                     {
                         "mass": Key(Number("kg", 0.0), "kg", required=True),
                         "inertia": Key(
-                            Vector("kg m^2"), "about the tip, about the beam's x, y and z, kg m^2; 0 0 0 if not given"
+                            Numbers("kg m^2"), "about the tip, about the beam's x, y and z, kg m^2; 0 0 0 if not given"
                         ),
                         "offset": Key(Number("m"), "distance of its mass centre beyond the tip, m; 0 if not given"),
                     }
@@ -143,8 +141,8 @@ NO_ROTORS = "none"
 _FRAME = Record(
     {
         "link": Key(Name("the name of a link"), "the link the frame is fixed to", required=True),
-        "xyz": Key(Vector("m"), "origin of the frame in the link's frame, m; 0 0 0 if not given"),
-        "rpy": Key(Vector("rad"), "roll, pitch, yaw of the frame as in URDF, rad; 0 0 0 if not given"),
+        "xyz": Key(Numbers("m"), "origin of the frame in the link's frame, m; 0 0 0 if not given"),
+        "rpy": Key(Numbers("rad"), "roll, pitch, yaw of the frame as in URDF, rad; 0 0 0 if not given"),
     }
 )
 _LOOP = Record(
@@ -166,9 +164,9 @@ _PAYLOAD = Record(
     {
         "link": Key(Name("the name of a link"), "the link that carries it", required=True),
         "mass": Key(Number("kg", 0.0), "kg", required=True),
-        "com": Key(Vector("m"), "mass centre in the link's frame, m; 0 0 0 if not given"),
+        "com": Key(Numbers("m"), "mass centre in the link's frame, m; 0 0 0 if not given"),
         "inertia": Key(
-            Vector("kg m^2", 6),
+            Numbers("kg m^2", 6),
             "ixx ixy ixz iyy iyz izz about the mass centre in the link's axes, kg m^2; 0 if not given",
         ),
     }
@@ -232,6 +230,6 @@ SCHEMA = Record(
             "reflected rotor inertia (rotor's own times gear ratio squared), in place of what the URDF gives; kg m^2, "
             "prismatic kg. none: efforts are measured or commanded behind the gears, without rotors",
         ),
-        "gravity": Key(Vector("m/s^2"), "in world axes, m/s^2; 0 0 -9.81 if not given"),
+        "gravity": Key(Numbers("m/s^2"), "in world axes, m/s^2; 0 0 -9.81 if not given"),
     }
 )

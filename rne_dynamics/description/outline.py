@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import MappingProxyType
 
-from rne_dynamics.description.lint.findings import Finding, Reading, error, warning
+from rne_dynamics.description.lint.findings import Finding, Reading, error, first_of, warning
 from rne_dynamics.description.markup import Element
 from rne_dynamics.model.tree import JointKind
 
@@ -88,11 +88,8 @@ def read_outline(root: Element, default_name: str, unbounded: Unbounded = _NONE)
     links: dict[str, LinkOutline] = {}
     joints: dict[str, JointOutline] = {}
     if root.tag != "robot":
-        fix = {
-            "sdf": "convert the SDF to URDF",
-            "mujoco": "give the URDF; this is MuJoCo's format",
-        }.get(root.tag, "give a URDF file")
-        yield error(root.line, f"<{root.tag}>", f"the root element is <{root.tag}>; it must be <robot>", fix)
+        message = f"the root element is <{root.tag}>; it must be <robot>"
+        yield error(root.line, f"<{root.tag}>", message, "give a URDF file, or convert this one to URDF")
         return Outline(default_name, root, links, joints)
     name = root.attributes.get("name", "").strip()
     if not name:
@@ -120,31 +117,29 @@ def read_outline(root: Element, default_name: str, unbounded: Unbounded = _NONE)
 
 def _name(element: Element, kind: str, known: Mapping[str, LinkOutline | JointOutline]) -> Reading[str | None]:
     name = element.attributes.get("name", "")
-    if not name.strip():
-        yield error(
-            element.line, f"<{kind}>", f"has no name; every {kind} must have one", f'add name="..." to the <{kind}>'
-        )
-        return None
-    if name in known:
-        yield error(
-            element.line, f"{kind} {name!r}",
-            f"the name is there twice, first in line {known[name].element.line}; names must be unique",
-            "rename or delete one of them",
-        )
-        return None
-    return name
+    first = known[name].element.line if name in known else 0
+    yield from first_of(
+        element.line, f"{kind} {name!r}" if name.strip() else f"<{kind}>",
+        (not name.strip(), error, f"has no name; every {kind} must have one", f'add name="..." to the <{kind}>'),
+        (first > 0, error, f"the name is there twice, first in line {first}; names must be unique",
+         "rename or delete one of them"),
+    )  # fmt: skip
+    return None if first or not name.strip() else name
 
 
 def _foreign(element: Element) -> Iterator[Finding]:
     if element.tag.startswith("xacro:"):
         yield _xacro(element, "")
     elif element.tag not in _KNOWN_AT_TOP:
-        near = get_close_matches(element.tag.lower(), ("link", "joint", "transmission"), n=1, cutoff=0.75)
-        if near:
-            yield warning(
-                element.line, f"<{element.tag}>", "is no URDF element and is ignored",
-                f"write <{near[0]}> if it is meant",
-            )
+        yield from _misspelt(element, f"<{element.tag}>", ("link", "joint", "transmission"), 0.75)
+
+
+def _misspelt(element: Element, where: str, known: Iterable[str], cutoff: float) -> Iterator[Finding]:
+    """Yield an element whose tag is similar to a known one."""
+    if near := get_close_matches(element.tag.lower(), known, n=1, cutoff=cutoff):
+        yield warning(
+            element.line, where, "is no URDF element and is ignored", f"write <{near[0]}> if it is meant"
+        )
 
 
 def _xacro(element: Element, where: str) -> Finding:
@@ -156,30 +151,24 @@ def _xacro(element: Element, where: str) -> Finding:
 
 def _joint(element: Element, name: str, unbounded: frozenset[str]) -> Reading[JointOutline | None]:
     where = f"joint {name!r}"
-    kinds = [k.value for k in JointKind]
-    kind = element.attributes.get("type", "").strip()
-    usable = True
-    if kind not in kinds:
-        usable = False
-        near = get_close_matches(kind.lower(), kinds, n=1)
+    kinds, kind = [k.value for k in JointKind], element.attributes.get("type", "").strip()
+    usable = kind in kinds
+    if not usable:
+        near = get_close_matches(kind.lower(), kinds, n=1) or kinds
         found = f"type is {kind!r}" if "type" in element.attributes else "type is missing"
-        yield error(
-            element.line, where, f"{found}; it must be {', '.join(kinds)}",
-            f"write type={near[0] if near else kinds[0]!r}",
-        )
+        yield error(element.line, where, f"{found}; it must be {', '.join(kinds)}", f"write type={near[0]!r}")
     yield from lint_children(element, where, JOINT_ELEMENTS, once=tuple(JOINT_ELEMENTS))
     ends: list[str] = []
     for end in ("parent", "child"):
         found_end = element.first(end)
-        link = "" if found_end is None else found_end.attributes.get("link", "")
-        if not link.strip():
-            line = element.line if found_end is None else found_end.line
+        ends.append("" if found_end is None else found_end.attributes.get("link", ""))
+        if not ends[-1].strip():
             what = "is missing" if found_end is None else "names no link"
             yield error(
-                line, f"{where} <{end}>", f"{what}; a joint needs a parent and a child", f'write <{end} link="..."/>'
+                (found_end or element).line, f"{where} <{end}>", f"{what}; a joint needs a parent and a child",
+                f'write <{end} link="..."/>',
             )
             usable = False
-        ends.append(link)
     return JointOutline(name, JointKind(kind), ends[0], ends[1], element, unbounded) if usable else None
 
 
@@ -201,11 +190,7 @@ def lint_children(
         elif child.tag.startswith("xacro:"):
             yield _xacro(child, f"{where} ")
         else:
-            near = get_close_matches(child.tag.lower(), known, n=1, cutoff=0.8)
-            if near:
-                yield warning(
-                    child.line, place, "is no URDF element and is ignored", f"write <{near[0]}> if it is meant"
-                )
+            yield from _misspelt(child, place, known, 0.8)
 
 
 def misspelt_attributes(element: Element, where: str, known: tuple[str, ...]) -> Iterator[Finding]:

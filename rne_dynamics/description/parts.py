@@ -29,7 +29,7 @@ from typing import Any
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from rne_dynamics.description.lint.findings import FaultyDescriptionError, Finding, Reading, collect
-from rne_dynamics.description.schema import WHOLE, Choice, Key, ListOf, Marked, Name, Number, Record, Vector
+from rne_dynamics.description.schema import WHOLE, Choice, Key, ListOf, Marked, Name, Number, Numbers, Record
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.description.yaml_nodes import MOST_BYTES, read_yaml
 from rne_dynamics.errors import ArgumentError, DescriptionError, ModelError
@@ -87,7 +87,7 @@ _SHAPES = {
 }
 _PART = Record({
     **_SHAPES, **_WEIGHT, **_OPTIONS, "hole": Key(_TRUTH, "whether it is taken out"),
-    "xyz": Key(Vector("m"), "its place, m"), "rpy": Key(Vector("rad"), "its turn, rad"),
+    "xyz": Key(Numbers("m"), "its place, m"), "rpy": Key(Numbers("rad"), "its turn, rad"),
 })  # fmt: skip
 _PARTS = ListOf(_PART, "part")
 _FILE = Record({

@@ -39,47 +39,28 @@ class Number:
 
     unit: str
     least: float | None = None
+    whole: bool = False
 
     @property
     def form(self) -> str:
         """What is allowed."""
         unit = f", {self.unit}" if self.unit else ""
-        return f"one finite number{unit}" + ("" if self.least is None else f", at least {self.least:g}")
+        least = "" if self.least is None else f", at least {self.least:g}"
+        return f"one {'whole' if self.whole else 'finite'} number{unit}{least}"
 
     def read(self, node: Node, where: str) -> Reading[Marked | None]:
         """Read a plain scalar; NaN and infinity are refused before bounds are checked."""
         plain = isinstance(node, ScalarNode) and node.style is None
         value = parse_number(node.value) if plain else None
-        if value is None:
-            yield error(line_of(node), where, f"is {shown(node)}; it must be {self.form}", "write it like 1.5 or -2e-3")
-        elif abs(value) > LARGEST or (self.least is not None and value < self.least):
+        if value is None or (self.whole and value != int(value)):
+            example = "2" if self.whole else "1.5 or -2e-3"
+            yield error(line_of(node), where, f"is {shown(node)}; it must be {self.form}", f"write it like {example}")
+            return None
+        if abs(value) > LARGEST or (self.least is not None and value < self.least):
             fix = "give it in SI units (m, kg, s, rad)" if abs(value) > LARGEST else "correct its sign or its size"
             yield error(line_of(node), where, f"is {value:g}; it must be {self.form}, below {LARGEST:g} in size", fix)
-        else:
-            return Marked(value, line_of(node))
-        return None
-
-
-@dataclass(frozen=True)
-class Whole:
-    """One whole number, at least `least`."""
-
-    least: int = 0
-
-    @property
-    def form(self) -> str:
-        """What is allowed."""
-        return f"one whole number, at least {self.least}"
-
-    def read(self, node: Node, where: str) -> Reading[Marked | None]:
-        """Read a plain scalar."""
-        read = yield from Number("", self.least).read(node, where)
-        if read is None:
             return None
-        if read.value != int(read.value):
-            yield error(line_of(node), where, f"is {read.value:g}; it must be {self.form}", "write it like 2")
-            return None
-        return Marked(int(read.value), read.line)
+        return Marked(int(value) if self.whole else value, line_of(node))
 
 
 @dataclass(frozen=True)
@@ -166,43 +147,30 @@ class ListOf:
 
 
 @dataclass(frozen=True)
-class Vector:
-    """A list of `count` finite numbers; read as a tuple."""
+class Numbers:
+    """Numbers, read as a tuple: exactly `count`, or without it one or several along a beam, at least 0."""
 
     unit: str
-    count: int = 3
+    count: int | None = 3
 
     @property
     def form(self) -> str:
         """What is allowed."""
+        if self.count is None:
+            return f"one number or [number, ...]{', ' * bool(self.unit)}{self.unit}, at least 0"
         return f"[{', '.join(['number'] * self.count)}], {self.unit}"
 
     def read(self, node: Node, where: str) -> Reading[Marked | None]:
         """Read the numbers; invalid if one of them is."""
-        read = yield from ListOf(Number(self.unit), "number", self.count).read(node, where)
-        return None if read is None else Marked(tuple(x.value for x in read.value), read.line)
-
-
-@dataclass(frozen=True)
-class Stations:
-    """One number, or several along a beam; read as a tuple."""
-
-    unit: str
-
-    @property
-    def form(self) -> str:
-        """What is allowed."""
-        return f"one number or [number, ...]{', ' * bool(self.unit)}{self.unit}, at least 0"
-
-    def read(self, node: Node, where: str) -> Reading[Marked | None]:
-        """Read the numbers; invalid if one of them is."""
-        if isinstance(node, SequenceNode) and not node.value:
+        item = Number(self.unit, None if self.count else 0.0)
+        if self.count is None and isinstance(node, ScalarNode):
+            read = yield from item.read(node, where)
+            return None if read is None else Marked((read.value,), read.line)
+        read = yield from ListOf(item, "number", self.count).read(node, where)
+        if read is not None and not read.value:
             yield error(line_of(node), where, f"is an empty list; it must be {self.form}", "give a number")
             return None
-        one, several = Number(self.unit, 0.0), isinstance(node, SequenceNode)
-        read = yield from (ListOf(one, "number") if several else one).read(node, where)
-        values = () if read is None else read.value if several else [read]
-        return None if read is None else Marked(tuple(x.value for x in values), read.line)
+        return None if read is None else Marked(tuple(x.value for x in read.value), read.line)
 
 
 @dataclass(frozen=True)

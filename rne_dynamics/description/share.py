@@ -46,8 +46,7 @@ def package_version() -> str:
     """The version of this package, from its package.xml."""
     from xml.etree import ElementTree  # imported late: loading a robot does not need it
 
-    root = ElementTree.parse(share_file("package.xml")).getroot()
-    return root.findtext("version", "")
+    return ElementTree.parse(share_file("package.xml")).getroot().findtext("version", "")
 
 
 def shipped_robots() -> tuple[str, ...]:
@@ -69,11 +68,14 @@ def _stems(suffix: str) -> tuple[str, ...]:
     return ()
 
 
-def resolve_uri(uri: str) -> Path:
-    """The path of a URI; `DescriptionError` for another scheme, a host, an unknown package, or a path outside it."""
+def resolve_uri(uri: str, *files: Path) -> Path:
+    """The path of a URI; `DescriptionError` for another scheme, a host, an unknown package, or a path outside it.
+
+    Packages are also looked for above `files`, and in wheels then.
+    """
     scheme, _, rest = uri.partition("://")
     if scheme.lower() == "package":
-        return _in_package(uri, unquote(rest))
+        return _in_package(uri, unquote(rest), files)
     if scheme.lower() != "file":
         raise DescriptionError(f"{uri!r}: scheme {scheme!r} is unknown; give a path, file:// or package://")
     host, slash, path = unquote(rest).partition("/")
@@ -82,7 +84,7 @@ def resolve_uri(uri: str) -> Path:
     return Path(slash + path)
 
 
-def _in_package(uri: str, rest: str) -> Path:
+def _in_package(uri: str, rest: str, files: tuple[Path, ...]) -> Path:
     name, _, inside = rest.partition("/")
     relative = posixpath.normpath(inside)
     if not name or name in (".", "..") or not inside:
@@ -91,7 +93,7 @@ def _in_package(uri: str, rest: str) -> Path:
         raise DescriptionError(
             f"{uri!r} leads outside package {name!r}, which is refused; name a file inside it, or give its plain path"
         )
-    folders = list(dict.fromkeys(package_folders(name)))
+    folders = list(dict.fromkeys(package_folders(name, *files)))
     for folder in folders:
         if (folder / relative).is_file():
             return folder / relative
@@ -100,26 +102,18 @@ def _in_package(uri: str, rest: str) -> Path:
             f"{uri!r}: package {name!r} (in {', '.join(map(str, folders))}) has no file {relative!r}; check the name"
         )
     raise DescriptionError(
-        f"{uri!r}: package {name!r} is not found; source its workspace (it is looked for in AMENT_PREFIX_PATH and "
-        "ROS_PACKAGE_PATH), or give the file's plain path"
+        f"{uri!r}: package {name!r} is not found; source its workspace (it is looked for in "
+        "AMENT_PREFIX_PATH), or give the file's plain path"
     )
 
 
 def package_folders(name: str, *files: Path) -> Iterator[Path]:
-    """Existing folders of a package: ament index, ROS_PACKAGE_PATH, this package's own, above `files`, in wheels."""
+    """Existing folders of a package: ament index, this package's own, above `files`, in wheels."""
     for entry in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
         folder = Path(entry) / "share" / name
         indexed = Path(entry) / "share/ament_index/resource_index/packages" / name
         if entry and folder.is_dir() and (indexed.exists() or (folder / "package.xml").is_file()):
             yield folder
-    for entry in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep):
-        if not entry:
-            continue
-        # an entry is a folder of packages, or a package itself
-        if (Path(entry) / name).is_dir():
-            yield Path(entry) / name
-        elif Path(entry).name == name and Path(entry).is_dir():
-            yield Path(entry)
     if name == PACKAGE:
         yield from (folder for folder in share_folders() if folder.is_dir())
     for file in files:

@@ -23,7 +23,7 @@ from rne_dynamics.description.share import (
     shipped_robots,
 )
 from rne_dynamics.errors import DescriptionError
-from rne_dynamics.input_file import read_limited, read_pipe_or_file
+from rne_dynamics.input_file import read_limited
 
 
 class UrdfObject(Protocol):
@@ -86,7 +86,7 @@ def _read(source: SourceLike, mappings: Mapping[str, str] | None) -> Source:
         from rne_dynamics.description.xacro_file import expand_xacro  # here: other files start no process
 
         # read here too, so that size and entities are checked before xacro reads it
-        return Source(f"{path}{EXPANDED}", expand_xacro(path, _read_file(path, again=True), mappings or {}), "utf-8")
+        return Source(f"{path}{EXPANDED}", expand_xacro(path, _read_file(path), mappings or {}), "utf-8")
     _no_mappings(str(path), mappings)
     return Source(str(path), _read_file(path))
 
@@ -115,8 +115,7 @@ def is_text(source: str) -> bool:
 def is_model_file(source: Source) -> bool:
     """Whether a description is a model file (YAML), not a URDF: by its name, or by its first character."""
     if source.name.startswith("<"):
-        start = source.data.lstrip(b"\xef\xbb\xbf\xff\xfe\x00 \t\r\n")[:1]
-        return start not in (b"", b"<")
+        return source.data.lstrip(b"\xef\xbb\xbf\xff\xfe\x00 \t\r\n")[:1] not in (b"", b"<")
     return PurePath(source.name).suffix in MODEL_SUFFIXES
 
 
@@ -172,10 +171,10 @@ def names_model_file(source: SourceLike) -> bool:
     return find(source).suffix in MODEL_SUFFIXES
 
 
-def _read_file(path: Path, again: bool = False) -> bytes:
-    """Content of a file; of a pipe only where it is not read `again`."""
+def _read_file(path: Path) -> bytes:
+    """Content of a file."""
     try:
-        return (read_limited if again else read_pipe_or_file)(path, MOST_BYTES)
+        return read_limited(path, MOST_BYTES)
     except FileNotFoundError:
         raise _not_found(path) from None
     except IsADirectoryError:

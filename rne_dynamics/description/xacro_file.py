@@ -11,7 +11,6 @@ import contextlib
 import json
 import logging
 import os
-import re
 import resource
 import signal
 import subprocess
@@ -20,7 +19,6 @@ from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
 from xml.parsers.expat import ErrorString, ExpatError
 
 from rne_dynamics.advice import install_ros
@@ -29,8 +27,8 @@ from rne_dynamics.description.share import package_folders
 from rne_dynamics.errors import DescriptionError, MissingDependencyError
 
 _log = logging.getLogger(__name__)
-_EXPRESSION = re.compile(r"when evaluating expression '(.*)'", re.DOTALL)
-_NAME = re.compile(r"name '(\w+)' is not defined")
+#: Longest text of xacro's in a message, characters.
+_LONGEST = 300
 
 
 def expand_xacro(path: Path, data: bytes, mappings: Mapping[str, str]) -> bytes:
@@ -57,8 +55,7 @@ def expanded(path: Path, mappings: Mapping[str, str]) -> bytes:
 
     try:
         with contextlib.redirect_stdout(sys.stderr), _finding_packages(xacro, path):
-            document = xacro.process_file(str(path), mappings=dict(mappings))
-            text: str = document.toprettyxml(indent="  ")
+            text: str = xacro.process_file(str(path), mappings=dict(mappings)).toprettyxml(indent="  ")
     except (Exception, SystemExit) as error:  # noqa: BLE001 - expressions in xacro may raise anything
         raise _refusal(xacro, path, error) from None
     return text.encode()
@@ -73,10 +70,10 @@ def _finding_packages(xacro: ModuleType, path: Path) -> Iterator[None]:
         reading = [Path(file) for file in (xacro.filestack or [])[-1:] if file]
         for folder in package_folders(name, *reading, path):
             return str(folder)
-        places = [f"{v}{'' if os.environ.get(v) else ' (not set)'}" for v in ("AMENT_PREFIX_PATH", "ROS_PACKAGE_PATH")]
+        unset = "" if os.environ.get("AMENT_PREFIX_PATH") else " (not set)"
         raise DescriptionError(
-            f"package {name!r} is not found in {', '.join(places)} and the folders above {path}; source the workspace "
-            "that has it, or put its folder next to the file's own package"
+            f"package {name!r} is not found in AMENT_PREFIX_PATH{unset} and the folders above {path}; source the "
+            "workspace that has it, or put its folder next to the file's own package"
         )
 
     own = substitution_args._eval_find
@@ -87,98 +84,27 @@ def _finding_packages(xacro: ModuleType, path: Path) -> Iterator[None]:
         substitution_args._eval_find = own
 
 
-class _Fault(NamedTuple):
-    """A fault in plain words, and the text in the file that causes it."""
-
-    what: str
-    fix: str
-    text: str = ""
-    #: Whether the first occurrence of the text is the cause; otherwise an only one.
-    first: bool = True
-
-
 def _refusal(xacro: ModuleType, path: Path, error: BaseException) -> DescriptionError:
-    """The error to raise for one of xacro's."""
-    chain = [error]
-    while isinstance(cause := getattr(chain[-1], "exc", None), BaseException):
-        chain.append(cause)
-    included = [str(file) for file in reversed(xacro.filestack or []) if file] or [str(path)]
-    if isinstance(chain[-1], ExpatError):
-        place = f"{included[0]}:{chain[-1].lineno}"
-        fault = _Fault(f"XML: {ErrorString(chain[-1].code)}", "correct the XML at this place")
-    else:
-        fault = _fault(chain)
-        defined = [str(macro.history[-1][-1]) for macro in reversed(xacro.macrostack or []) if macro.history[-1][-1]]
-        place = _place([*defined, *included], fault) or included[0]
-    by = "" if f"{place}:".startswith(f"{path}:") else f" (part of {path})"
-    return DescriptionError(f"{place}: {fault.what}{by}; {fault.fix}")
-
-
-def _fault(chain: list[BaseException]) -> _Fault:
-    """Fault, from xacro's exception, the exceptions that it wraps, and the last of them, which is the cause."""
-    cause = chain[-1]
-    said = str(cause.args[0]) if cause.args else type(cause).__name__
-    expressions = [found[1] for x in chain if (found := _EXPRESSION.search(str(getattr(x, "suffix", ""))))]
+    """The error to raise for one of xacro's: in its own words, with the file that it was reading."""
+    cause, expression = error, ""
+    while isinstance(inner := getattr(cause, "exc", None), BaseException):
+        expression = str(getattr(cause, "suffix", "") or expression)
+        cause = inner
+    file = next((str(name) for name in reversed(xacro.filestack or []) if name), str(path))
+    by = "" if file == str(path) else f" (part of {path})"
+    said = " ".join(f"{cause.args[0] if cause.args else type(cause).__name__} {expression}".split())
     if isinstance(cause, DescriptionError):
-        what, _, fix = said.partition("; ")
-        package = re.match(r"package '(.*?)' is not found", what)
-        return _Fault(what, fix, f"find {package[1]}" if package else "")
-    if type(cause).__name__ == "ArgException":
-        return _Fault(f"argument {said!r} is not given", f"give it: --arg {said}:=VALUE (in Python mappings)",
-                      f"arg {said}")
-    if isinstance(cause, OSError) and cause.filename:
-        why = "does not exist" if isinstance(cause, FileNotFoundError) else f"cannot be read: {cause.strerror}"
-        return _Fault(f"file {cause.filename} {why}", "correct its name, or add the file", Path(cause.filename).name)
-    if isinstance(cause, RecursionError):
-        return _Fault("its macros call each other without end (recursion)", "end the recursion by <xacro:if>")
-    name = _NAME.search(said)
-    if isinstance(cause, NameError) and name:
-        return _Fault(
-            f"property {name[1]!r} is not defined, in the expression {_short(expressions[-1])!r}",
-            "define it by <xacro:property>, include the file that does, or make it a parameter of the macro",
-            f"${{{expressions[-1]}}}", first=False,
-        )
-    if expressions:
-        return _Fault(f"the expression {_short(expressions[-1])!r} cannot be evaluated: {_short(said)}",
-                      "correct it, or the property that it uses", f"${{{expressions[-1]}}}", first=False)
-    return _of_macro(cause, " ".join(said.split()))
-
-
-def _short(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= 200 else f"{words[:197]}..."
-
-
-def _of_macro(cause: BaseException, said: str) -> _Fault:
-    """The fault of a macro's call, which xacro reports without the macro's name, or xacro's own words."""
-    macros = getattr(cause, "macros", ())
-    if macros:
-        name, parameters = macros[0].body.getAttribute("name"), ", ".join(macros[0].params) or "none"
-        call = f"<xacro:{name}"
-        if given := re.fullmatch(r'Invalid parameter "(.*)"', said):
-            return _Fault(f"macro {name!r} has no parameter {given[1]!r}; its parameters: {parameters}",
-                          "delete it from the call, or add it to the macro's params", call, first=False)
-        if missing := re.fullmatch(r"Undefined parameters \[(.*)\]", said):
-            names = missing[1].replace(",", ", ")
-            return _Fault(f"the call of macro {name!r} does not give {names}", "add it to the call", call, first=False)
-        return _Fault(f"call of macro {name!r}: {said}", "correct the call", call, first=False)
-    if unknown := re.fullmatch(r"unknown macro name: xacro:(.*)", said):
-        return _Fault(f"macro {unknown[1]!r} is not defined", "include the file that defines it, or correct its name",
-                      f"<xacro:{unknown[1]}")
-    return _Fault(f"xacro cannot expand it: {said}", "correct the element")
-
-
-def _place(files: list[str], fault: _Fault) -> str:
-    """File and line of the fault's text in the first file that has it; empty where it is not known."""
-    whole = re.compile(re.escape(fault.text) + (r"\b" if fault.text[-1:].isalnum() else ""))
-    for file in dict.fromkeys(files) if fault.text else ():
-        lines = Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
-        found = [number for number, line in enumerate(lines, 1) if whole.search(line)]
-        if len(found) == 1 or (found and fault.first):
-            return f"{file}:{found[0]}"
-        if found:
-            return file
-    return ""
+        return DescriptionError(f"{file}: {cause}")
+    if isinstance(cause, ExpatError):
+        file, said = f"{file}:{cause.lineno}", f"XML: {ErrorString(cause.code)}"
+    elif isinstance(cause, OSError):
+        said = f"file {cause.filename} cannot be read: {cause.strerror}"
+    elif isinstance(cause, RecursionError):
+        said = "its macros call each other without end (recursion)"
+    elif type(cause).__name__ == "ArgException":
+        return DescriptionError(f"{file}: argument {said!r} is not given{by}; give it: --arg {said}:=VALUE "
+                                "(in Python mappings)")  # fmt: skip
+    return DescriptionError(f"{file}: {said[:_LONGEST]}{by}; correct the file")
 
 
 #: Computing time, s; the largest published robots take 2 s on a slow computer.

@@ -127,8 +127,7 @@ def _bars(poses: LinkPoses, place: int, name: str, points: list[Array], own: dic
         corner = (point @ axis) * axis
         if min(np.linalg.norm(corner), np.linalg.norm(point - corner)) < 0.1 * np.linalg.norm(point):
             corner = np.zeros(3)
-        stations = [np.zeros(3), *([corner] if corner.any() else []), point]
-        for start, end in pairwise(stations):
+        for start, end in pairwise([np.zeros(3), *([corner] if corner.any() else []), point]):
             found.append(Bar(name, _at(poses, place, start), _at(poses, place, end), name not in own))
     return found
 
@@ -155,7 +154,6 @@ class View(NamedTuple):
     """Parallel projection: `axes` has the rows right, up, and towards the reader, unit vectors in the world."""
 
     axes: Array
-    planar: bool
 
     def project(self, points: Array) -> Array:
         """Coordinates right, up, and towards the reader, m; the shape of the points, (…, 3)."""
@@ -175,7 +173,7 @@ def view_of(drawn: Skeleton) -> View:
     a, e = math.radians(AZIMUTH), math.radians(ELEVATION)
     towards = np.array([math.cos(e) * math.cos(a), math.cos(e) * math.sin(a), math.sin(e)])
     right = np.array([-math.sin(a), math.cos(a), 0.0])
-    return View(np.array([right, np.cross(towards, right), towards]), planar=False)
+    return View(np.array([right, np.cross(towards, right), towards]))
 
 
 def _along(normal: Array) -> View:
@@ -185,7 +183,7 @@ def _along(normal: Array) -> View:
     right = np.array([0.0, 1.0, 0.0]) if k == 0 else np.array([1.0, 0.0, 0.0])
     right = right - (right @ towards) * towards
     right /= np.linalg.norm(right)
-    return View(np.array([right, np.cross(towards, right), towards]), planar=True)
+    return View(np.array([right, np.cross(towards, right), towards]))
 
 
 #: Width of bars and size of joints, points.

@@ -146,8 +146,7 @@ class _Assembly:
     def _reference(self) -> tuple[Series | None, Series | None]:
         """Of a controller's topic ``reference`` or ``controller_state``."""
         states = [t for t in topics_of(self._messages, [JOINT_STATE]) if t.endswith("/reference")]
-        whole = topics_of(self._messages, [CONTROLLER_STATE])
-        for topic in [*self._near(states), *self._near(whole)]:
+        for topic in [*self._near(states), *self._near(topics_of(self._messages, [CONTROLLER_STATE]))]:
             position, velocity = ("position", "velocity") if topic in states else (
                 "reference.positions", "reference.velocities"
             )
@@ -204,8 +203,7 @@ def state_topic(messages: Messages, source: str, topic: str | None) -> str:
             raise RecordingError(f"{source}: " + unknown(f"topic of {JOINT_STATE}", topic, every, "the recording"))
         return topic
     states = [name for name in every if not OTHER_STATES.search(name)]
-    usual = [name for name in states if name.endswith("/joint_states") or name == "joint_states"]
-    found = usual or states
+    found = [name for name in states if name.endswith("/joint_states") or name == "joint_states"] or states
     if not found:
         has = ", ".join(f"{name} ({kind})" for name, kind in sorted(messages.kinds.items())) or "no topics"
         raise RecordingError(f"{source} has no messages of {JOINT_STATE}; it has {has}")

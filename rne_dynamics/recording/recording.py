@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from array import array
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -122,24 +121,24 @@ _READ = ("time", "q", "qd", "effort", "reference_q", "reference_qd", *SHAPES)
 
 def read_csv(path: Path, joints: Sequence[str] | None) -> Recording:
     """Read columns ``time``, ``q/<joint>``, ``qd/<joint>``, …; raises as `read_recording`."""
-    try:
-        check_regular(path)
-        with path.open(newline="", encoding="utf-8") as file:
-            header, table = _numbers(path, csv.reader(limited_lines(file)))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise RecordingError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    columns = {name: table[:, k] for k, name in enumerate(header)}
-    names = tuple(name.removeprefix("qd/") for name in header if name.startswith("qd/")) or tuple(
-        name.removeprefix("q/") for name in header if name.startswith("q/")
-    )
-    arrays: dict[str, Array] = {"time": columns["time"]}
-    for what in dict.fromkeys(name.partition("/")[0] for name in header if "/" in name):
-        own = [name for name in header if name.partition("/")[0] == what]
-        as_they_are = what in SHAPES or (what == "q" and len(own) != len(names))
-        wanted = own if as_they_are else [f"{what}/{joint}" for joint in names]
-        if all(name in columns for name in wanted):
-            arrays[what] = np.stack([columns[name] for name in wanted], axis=1)
-    return _recording(path, names, arrays, joints)
+    header, table, notes = read_text_table(path)
+    columns = dict(zip(header, table.T, strict=True))
+    if "time" not in columns or not any(name.startswith("q/") for name in header) or len(columns) < len(header):
+        raise RecordingError(
+            f"{path} has the columns {', '.join(header[:8])}; a recording has time and q/<joint>, each once, as "
+            f"`{rne('simulate --out')}` writes them"
+        )
+    own: dict[str, list[str]] = {}
+    for name in header:
+        what, _, joint = name.partition("/")
+        own.setdefault(what, []).append(joint)
+    names, arrays = tuple(own.get("qd", own["q"])), {"time": columns["time"]}
+    for what, found in own.items():
+        as_they_are = what in SHAPES or (what == "q" and len(found) != len(names))
+        wanted = found if as_they_are else names
+        if what != "time" and set(wanted) <= set(found):
+            arrays[what] = np.stack([columns[f"{what}/{joint}"] for joint in wanted], axis=1)
+    return replace(_recording(path, names, arrays, joints), notes=notes)
 
 
 def read_npz(path: Path, joints: Sequence[str] | None) -> Recording:
@@ -165,37 +164,6 @@ def read_npz(path: Path, joints: Sequence[str] | None) -> Recording:
     return _recording(path, tuple(map(str, names.tolist())), arrays, joints)
 
 
-def _numbers(path: Path, rows: Iterator[list[str]]) -> tuple[list[str], Array]:
-    """Header and numbers of the rows of a CSV file, row by row: as texts they would take 20 times the memory."""
-    header = next(rows, [])
-    if "time" not in header or not any(name.startswith("q/") for name in header):
-        raise RecordingError(
-            f"{path} has the columns {', '.join(header[:8]) or 'none'}; a recording has time and q/<joint>, as "
-            f"`{rne('simulate --out')}` writes them"
-        )
-    if len(header) > MOST_COLUMNS:
-        raise RecordingError(f"{path} has {len(header)} columns; at most {MOST_COLUMNS} are allowed")
-    twice = [name for name, count in Counter(header).items() if count > 1]
-    if twice:
-        raise RecordingError(f"{path} has the column {twice[0]} {header.count(twice[0])} times; give it once")
-    table = array("d")
-    for number, row in enumerate(rows, 2):
-        if len(row) != len(header):
-            raise RecordingError(f"{path}, line {number} has {len(row)} values; the header has {len(header)} columns")
-        try:
-            table.extend(map(float, row))
-        except ValueError as error:
-            raise RecordingError(
-                f"{path}, line {number}: {error}; every line below the header has numbers only"
-            ) from None
-        if 8 * len(table) > MOST_ARRAYS:
-            raise RecordingError(
-                f"{path} cannot be read: it holds more than {MOST_ARRAYS // 8_000_000} million numbers; record a "
-                "shorter time"
-            )
-    return header, np.array(table).reshape(-1, len(header))
-
-
 def _recording(
     path: Path, names: tuple[str, ...], arrays: Mapping[str, Array], joints: Sequence[str] | None
 ) -> Recording:
@@ -203,8 +171,8 @@ def _recording(
     if t.ndim != 1 or not rows or not np.isfinite(t).all() or (np.diff(t) < 0.0).any():
         raise RecordingError(f"{path}: time must be a row of finite numbers that do not decrease")
     q = arrays["q"]
-    if q.ndim != 2 or len(q) != rows:
-        raise RecordingError(f"{path}: q has the shape {q.shape}; it must be ({rows}, {n})")
+    if q.ndim != 2 or len(q) != rows or not np.isfinite(q).any(axis=0).all():
+        raise RecordingError(f"{path}: q has the shape {q.shape}; it must have numbers in ({rows}, {n})")
     if joints is None:
         order = list(range(n))
     elif missing := [joint for joint in joints if joint not in names]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.advice import extra
 from rne_dynamics.description.markup import read_markup
-from rne_dynamics.description.share import package_folders, resolve_uri
+from rne_dynamics.description.share import resolve_uri
 from rne_dynamics.description.sources import Source
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.errors import DescriptionError, MissingDependencyError
@@ -136,18 +136,7 @@ def mesh_path(name: str, origin: str) -> Path:
     A package that the ROS environment does not have is looked for in the folders above the URDF's path `origin`, and
     among the packages that wheels bring. `DescriptionError` if there is no such file.
     """
-    scheme, separated, rest = name.partition("://")
-    if separated and scheme.lower() == "package":
-        package, _, inside = rest.partition("/")
-        if ".." in Path(inside).parts:
-            raise DescriptionError(f"{name!r} leads outside its package; name a file inside it")
-        for folder in package_folders(package, Path(origin)):
-            if (folder / inside).is_file():
-                return folder / inside
-        raise DescriptionError(
-            f"{name!r} is not found; source the workspace that has package {package!r}, or keep the URDF inside it"
-        )
-    path = resolve_uri(name) if separated else Path(origin).parent / name
+    path = resolve_uri(name, Path(origin)) if "://" in name else Path(origin).parent / name
     if not path.is_file():
         raise DescriptionError(f"mesh {str(path)!r} does not exist; correct the file name, or install the meshes")
     return path

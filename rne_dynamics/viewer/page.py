@@ -111,8 +111,7 @@ class Page:
         with gui.add_folder("Show", expand_by_default=True):
             for name, text in OVERLAYS.items():
                 if name != "loops" or self.robot.loops:
-                    box = gui.add_checkbox(text, initial_value=False)
-                    self.on_change(box, partial(scene.overlay, name))
+                    self.on_change(gui.add_checkbox(text, initial_value=False), partial(scene.overlay, name))
             if self.robot.modes:
                 slider = gui.add_slider("bending ×", 1.0, EXAGGERATION, 1.0, 1.0)
                 self.on_change(slider, lambda value: setattr(scene, "exaggeration", float(value)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
@@ -177,31 +178,24 @@ class ArmScene:
 
     def ghost(self, q: Array | None) -> None:
         """Draw the reference at joint positions `q`, (n,); `None` for no reference."""
-        if q is None:
-            for handle in self._ghost.values():
-                if handle.visible:
-                    handle.visible = False
-            return
-        try:
-            found = self._ghost_kinematics.poses(q)
-        except RneDynamicsError:
-            return  # a reference at which loops do not close has no picture; the arm itself is still shown
-        if not self._ghost:
-            for name, scene in self._scenes.items():
-                vertices, triangles = merged(scene)
-                self._ghost[name] = self._scene.add_mesh_simple(
-                    node("/ghost", name), vertices, triangles, color=GHOST, opacity=0.3, cast_shadow=False,
-                    receive_shadow=False,
-                )
-        turns, apart = quaternion(found.rotation), 0.0
+        apart = 0.0
+        with contextlib.suppress(RneDynamicsError):  # a reference at which loops do not close has no picture
+            apart = 0.0 if q is None else self._place_ghost(q)
+        for handle in self._ghost.values():
+            _show(handle, visible=apart > APART * self._size)  # two surfaces in one place flicker
+
+    def _place_ghost(self, q: Array) -> float:
+        """Draw the reference; returns the largest distance between it and the arm along an axis, m."""
+        found, apart = self._ghost_kinematics.poses(q), 0.0
+        for name, scene in self._scenes.items() if not self._ghost else ():
+            self._ghost[name] = self._scene.add_mesh_simple(
+                node("/ghost", name), *merged(scene), color=GHOST, opacity=0.3, cast_shadow=False, receive_shadow=False,
+            )  # fmt: skip
         for k, name in enumerate(found.robot.link_names):
             apart = max(apart, float(np.abs(found.position[k] - self.poses[name][1]).max()))
             if name in self._ghost:
-                self._place(self._ghost[name], turns[k], found.position[k])
-        for handle in self._ghost.values():
-            # two surfaces in one place flicker
-            if handle.visible != (apart > APART * self._size):
-                handle.visible = not handle.visible
+                self._place(self._ghost[name], quaternion(found.rotation[k]), found.position[k])
+        return apart
 
     def forces(self, forces: Mapping[str, tuple[Array, Array]]) -> None:
         """Draw forces, N: by any name the point where each acts and its vector in the world, (3,) each."""
@@ -212,8 +206,7 @@ class ArmScene:
                 self._arrows[name] = self._scene.add_arrows(f"/forces/{name}", ends, FORCE, **self._thickness(1.0))
             self._arrows[name].points = ends.astype(np.float32)
         for name, arrow in self._arrows.items():
-            if arrow.visible != (name in forces):
-                arrow.visible = name in forces
+            _show(arrow, visible=name in forces)
 
     def _thickness(self, factor: float) -> dict[str, float]:
         s = factor * self._size
@@ -256,6 +249,12 @@ class ArmScene:
             "/floor", 8.0 * radius, 8.0 * radius, cell_size=0.5 * cell, section_size=cell, plane="xy",
             position=(0.0, 0.0, min(0.0, float(low[2]))), cell_color=(236, 238, 241), section_color=(216, 220, 226),
         )  # fmt: skip
+
+
+def _show(handle: Any, *, visible: bool) -> None:
+    """Show or hide; nothing is sent if that is so already."""
+    if handle.visible != visible:
+        handle.visible = visible
 
 
 def node(*parts: str) -> str:

@@ -152,8 +152,7 @@ class SimulatedArm:
             raise SimulationError(
                 f"robot {robot.name!r} has no joint or a floating one; the viewer drives joints of one freedom"
             )
-        limit = np.where(robot.effort_limit == 0.0, np.inf, robot.effort_limit)
-        self.robot = robot.with_effort_limit(limit)
+        self.robot = robot.with_effort_limit(np.where(robot.effort_limit == 0.0, np.inf, robot.effort_limit))
         scene = scene or Scene()
         plant = ArmPlant(self.robot, surroundings=scene.surroundings)
         self.simulator = Simulator(plant, q, dt=STEP, hold_until_command=False, mismatch=scene.mismatch(None))
@@ -281,45 +280,44 @@ class SimulatedArm:
         hand.feel(state.q, poses.rotation[k], poses.position[k])
 
     def _step(self) -> None:
-        state = self.state
+        state, plant = self.state, self.simulator.plant
         self.simulator.command(self._effort(state))
         self._pushes = [push for push in self._pushes if push[2] > state.t]
-        forces: list[tuple[Hand, Array]] = [(hand, force) for hand, force, _ in self._pushes]
         if self._steps % FEEL == 0:
-            for hand in {id(h): h for h in (self.hand, *(h for h, _ in forces)) if h is not None}.values():
+            for hand in {*([self.hand] if self.hand else []), *(hand for hand, _, _ in self._pushes)}:
                 self._feel(hand)
         self._steps += 1
+        acting = [(hand, force) for hand, force, _ in self._pushes]
         if self.hand is not None:
-            forces.append((self.hand, self.hand.force(state.q, state.qd)))
+            acting.append((self.hand, self.hand.force(state.q, state.qd)))
         wrenches: dict[str, Array] = {}
         self.forces = {}
-        for hand, force in forces:
+        for hand, force in acting:
             wrenches[hand.link] = wrenches.get(hand.link, np.zeros(6)) + hand.wrench(force)
-            self.forces[hand.link] = self.forces.get(hand.link, np.zeros(3)) + force
+            self._note(hand.link, force)
         self.simulator.advance(1, wrenches=wrenches or None)
-        plant = self.simulator.plant
         if plant.surroundings is not None:
-            forces_there = plant.touch_forces(self.state)
-            for point, force in zip(plant.surroundings.points(plant.tree), forces_there, strict=True):
+            for point, force in zip(plant.surroundings.points(plant.tree), plant.touch_forces(self.state), strict=True):
                 if force.any():
-                    self.forces[point.link] = self.forces.get(point.link, np.zeros(3)) + force
+                    self._note(point.link, force)
+
+    def _note(self, link: str, force: Array) -> None:
+        """Add a force that is drawn."""
+        self.forces[link] = self.forces.get(link, np.zeros(3)) + force
 
     def _effort(self, state: State) -> Array:
-        if self.law == "no effort":
-            self.terms = None
-            return np.zeros(self.robot.n)
+        terms = None
         if self.law == "gravity compensation":
-            self.terms = self._guide.law(state.q, state.qd, posture=state.posture)
-            return self.terms.total
-        if self.law == CARTESIAN:
+            terms = self._guide.law(state.q, state.qd, posture=state.posture)
+        elif self.law == CARTESIAN:
             followed = self._following()
             self.reference = followed.reference()
-            self.terms = followed.law.law(state.q, state.qd, self.reference)
-            return self.terms.total
-        if self.reference is None:
-            self.reference = at_rest(state.q)
-        if self._move is not None:
-            path, began = self._move
-            self.reference = path.sample(min(state.t - began, path.duration))
-        self.terms = self._track.law(state.q, state.qd, self.reference, posture=state.posture)
-        return self.terms.total
+            terms = followed.law.law(state.q, state.qd, self.reference)
+        elif self.law == "computed torque":
+            self.reference = self.reference or at_rest(state.q)
+            if self._move is not None:
+                path, began = self._move
+                self.reference = path.sample(min(state.t - began, path.duration))
+            terms = self._track.law(state.q, state.qd, self.reference, posture=state.posture)
+        self.terms = terms
+        return np.zeros(self.robot.n) if terms is None else terms.total

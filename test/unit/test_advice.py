@@ -44,9 +44,9 @@ def test_rne_is_named_as_it_can_be_typed(bare, monkeypatch):
     assert done.returncode == 0, done.stderr
     monkeypatch.setenv("AMENT_PREFIX_PATH", f"/nowhere{os.pathsep}{bare}")
     program(bare / "lib" / "rne_dynamics" / "rne")
-    assert advice.rne("warmup") == "ros2 run rne_dynamics rne warmup"
+    assert advice.rne("list") == "ros2 run rne_dynamics rne list"
     program(bare / "bin" / "rne")
-    assert advice.rne("warmup") == "rne warmup"
+    assert advice.rne("list") == "rne list"
 
 
 def test_pip_is_named_where_it_is_allowed(bare, monkeypatch):

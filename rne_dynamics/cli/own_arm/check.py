@@ -6,10 +6,7 @@ For a model file, its URDF is checked too, and its loops or flexible links.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
 import math
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from typing import Any
@@ -22,19 +19,17 @@ from rne_dynamics.cli.arguments import ROBOT, flag, robot_source, xacro_argument
 from rne_dynamics.cli.own_arm.check_parts import lint_flexible, lint_mechanism, without_passive_efforts
 from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.supervision.payload_estimate import effort_units
-from rne_dynamics.control.thresholds import SAFETY
 from rne_dynamics.description.lint.bodies import accumulated
 from rne_dynamics.description.lint.description import Examination, examine
 from rne_dynamics.description.lint.findings import Finding, Report, Severity, note, warning
-from rne_dynamics.description.markup import Element
 from rne_dynamics.description.model_file import examine_model, urdf_source
 from rne_dynamics.description.outline import JointOutline, Outline
 from rne_dynamics.description.sources import Source, is_model_file
-from rne_dynamics.dispatch import gravity_torque, mass_matrix
+from rne_dynamics.dispatch import gravity_torque
 from rne_dynamics.errors import MissingDependencyError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.dice import random_configuration
-from rne_dynamics.model.inertia import Array, Inertia
+from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree
 from rne_dynamics.viewer.meshes import Visual, farthest, visuals
@@ -49,18 +44,10 @@ _STEEL, _HEAVY = 8000.0 * 4.0 / 3.0 * math.pi, 30.0
 _MATTERS = 0.1
 #: Units of inertia that URDF does not have, and their size in kg m².
 _UNITS = {"kg cm^2": 1e-4, "kg mm^2": 1e-6, "g mm^2": 1e-9}
-#: Number of random postures, and of those with mass matrices, which take longer.
-_POSTURES, _MATRICES = (1000, 25) if COMPILED else (100, 5)
-#: Most numbers of all postures, products of all inverses, and joints whose mass matrix is inverted: with more it takes
-#: more than a few seconds and 100 MB.
-_NUMBERS, _PRODUCTS, _MOST_JOINTS = 1_000_000, 10**9, 1000
+#: Number of random postures, and most numbers of all of them: more take more than a few seconds and 100 MB.
+_POSTURES, _NUMBERS = 1000 if COMPILED else 100, 1_000_000
 #: Relative excess over effort limits that is ignored as rounding.
 _NOTICED = 0.01
-#: Highest rate of joint states, 1/s.
-_RATE = 1000.0
-#: Least part of the effort limit that the largest safe damping uses at the velocity limit; published robots without
-#: rotor inertia use at least 2e-4.
-_USABLE = 5e-5
 
 
 def lint_sizes(examination: Examination, source: Source) -> Iterator[Finding]:
@@ -162,67 +149,22 @@ def _reach(shapes: list[Visual], source: Source, inertia: Inertia) -> float | No
 
 
 def lint_dynamics(robot: RobotModel, outline: Outline) -> Iterator[Finding]:
-    """Yield joints whose effort limit is below gravity, and joints with too little inertia for any gain."""
+    """Yield joints whose effort limit is below gravity in some random posture."""
     if robot.n == 0:
         return
     q = random_configuration(robot, np.random.default_rng(0), max(min(_POSTURES, _NUMBERS // robot.n), 1))
-    yield from _lint_gravity(robot, outline, q)
-    if robot.n > _MOST_JOINTS:
-        yield note(
-            0, "<robot>", f"has {robot.n} joints; the inertia that each of them moves is checked for up to "
-            f"{_MOST_JOINTS}", "check the arms that it is made of one by one"
-        )  # fmt: skip
-        return
-    yield from _lint_small(robot, outline, q[: max(min(_MATRICES, _PRODUCTS // robot.n**3), 1)])
-
-
-def _lint_gravity(robot: RobotModel, outline: Outline, q: Array) -> Iterator[Finding]:
     needed, units = np.abs(gravity_torque(robot, q)), effort_units(robot)
     for k, joint in _driven(robot, outline):
         limit, most = robot.effort_limit[k], needed[:, k].max()
         if most > limit * (1.0 + _NOTICED):
             share, unit = 100.0 * float((needed[:, k] > limit).mean()), units[k]
             yield note(
-                (joint.element.first("limit") or joint.element).line,
-                f"{joint.where} <limit>",
+                (joint.element.first("limit") or joint.element).line, f"{joint.where} <limit>",
                 f"effort is {limit:g} {unit}, while gravity needs up to {most:.4g} {unit}, and more than the limit in "
                 f"{share:.1f} % of random postures",
                 "correct the masses, or the limit if it is that of the motor without its gears; a URDF has no springs, "
                 "counterweights or weightlessness",
-            )
-
-
-def _lint_small(robot: RobotModel, outline: Outline, q: Array) -> Iterator[Finding]:
-    """Yield joints whose largest safe damping, inertia · rate / `SAFETY`, is useless (`control.felt_inertia`)."""
-    inertia, units = _inertia(robot, q), effort_units(robot)
-    for k, joint in _driven(robot, outline):
-        damping, fastest = inertia[k] * _RATE / SAFETY, robot.velocity_limit[k]
-        if 0.0 < fastest < np.inf and 0.0 <= damping * fastest < _USABLE * robot.effort_limit[k]:
-            unit, per = units[k], "s/m" if units[k] == "N" else "s/rad"
-            yield warning(
-                joint.element.line,
-                joint.where,
-                f"has an inertia of at most {inertia[k]:.3g} in half of all postures: at {_RATE:g} Hz damping is safe "
-                f"up to {damping:.2g} {unit} {per} only, far too little for its effort limit of "
-                f"{robot.effort_limit[k]:g} {unit}",
-                "correct the inertias of the links it moves, or add the rotor inertia of its drive",
-            )
-
-
-def _inertia(robot: RobotModel, q: Array) -> Array:
-    """Median over postures of each joint's inertia with all others free, 1 / (M⁻¹)ₖₖ; NaN without any; (n,)."""
-    inertia = np.full((len(q), robot.n), np.nan)
-    for row, posture in enumerate(q):  # one matrix at a time, of the joints that move something
-        M = mass_matrix(robot, posture)
-        moving = np.flatnonzero(np.diagonal(M) > 0.0)
-        try:
-            inertia[row, moving] = 1.0 / np.diagonal(np.linalg.inv(M[np.ix_(moving, moving)]))
-        except np.linalg.LinAlgError:
-            continue  # a motion without inertia; `lint_bodies` reports it
-    known = np.isfinite(inertia).any(axis=0)
-    median = np.full(robot.n, np.nan)
-    median[known] = np.nanmedian(inertia[:, known], axis=0)
-    return median
+            )  # fmt: skip
 
 
 def _driven(robot: RobotModel, outline: Outline) -> Iterator[tuple[int, JointOutline]]:
@@ -280,14 +222,13 @@ def run(args: argparse.Namespace) -> Answer:
 
 
 def check_urdf(source: Source) -> Report:
-    """The report on a URDF, with findings on its dynamics and of urdf_parser_py."""
+    """The report on a URDF, with findings on sizes of its links and on its dynamics."""
     examination = examine(source)
     report = examination.report
     if examination.tree is None or examination.outline is None:
         return report
-    refused = refusal_of_urdf_parser_py(source, examination.outline.element)
     found = lint_dynamics(assemble(examination.tree), examination.outline)
-    return _with(_with_sizes(examination, source), [*found, *([] if refused is None else [refused])])
+    return _with(_with_sizes(examination, source), found)
 
 
 def check_model(source: Source, mappings: dict[str, str]) -> tuple[list[Report], dict[str, Any] | None]:
@@ -346,27 +287,3 @@ def _shown(report: Report) -> Iterator[str | Rows]:
     if report.repairable:
         counts[-1] += "; loads with --lenient"
     yield f"{report.file}: {', '.join(counts) or 'nothing to fix'}"
-
-
-_PLACE = re.compile(r"/robot\[@name='[^']*'\]/(\w+)\[@name='([^']*)'\]")
-
-
-def refusal_of_urdf_parser_py(source: Source, root: Element) -> Finding | None:
-    """A note why urdf_parser_py refuses a description that `load_urdf` accepts; `None` if it accepts it."""
-    from urdf_parser_py.urdf import URDF  # imported late: it takes longer than reading a robot
-
-    chatter = io.StringIO()  # unknown tags are printed
-    try:
-        with contextlib.redirect_stderr(chatter), contextlib.redirect_stdout(chatter):
-            URDF.from_xml_string(source.data)
-    except Exception as refusal:  # noqa: BLE001 - its conversions raise anything
-        said = [line.strip() for line in str(refusal).splitlines() if line.strip()] or [type(refusal).__name__]
-        place = _PLACE.search(said[0])
-        line, element = root.line, "<robot>"
-        if place is not None:
-            tag, name = place.groups()
-            line = next((x.line for x in root.all(tag) if x.attributes.get("name") == name), root.line)
-            element = f"{tag} {name!r}"
-        what = f"urdf_parser_py refuses the file here ({said[-1]}); this package reads it, ROS programs on it cannot"
-        return note(line, element, what, "correct the element if another program reads the file")
-    return None

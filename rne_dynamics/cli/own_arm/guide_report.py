@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,29 +31,29 @@ JUDGED = 0.1
 PUSHED, LEAST_MOTION = 0.3, 1e-6
 #: Least part of the motion to be expected, in its direction, that counts as following the push.
 FOLLOWED = 0.5
+#: Largest displacement that may happen without a push, rad or m.
+SAG = 0.02
+#: Largest displacement of a joint that has come to rest, as a part of what the push moved it, and rad or m.
+DRIFT, LEAST_DRIFT = 0.2, 1e-3
+#: Fraction of the effort limit from which on a joint has no reserve.
+FULL = 0.98
+#: Largest fraction of the speed after the pushes that a joint may have at the end, or how much more than damping and
+#: friction leave of it, rad/s or m/s.
+SLOWING, COASTING = 0.7, 0.02
 
-@dataclass(frozen=True, eq=False)
-class Response:
+
+class Response(NamedTuple):
     """Displacements by the first part of a push, rad or m; (n,) is one value a joint."""
 
     #: Of this push and those that act with it, where the arm was, N·m or N, (n,).
     load: Array
-    #: What the model and the law make of it, without and with the position limits, (n,).
-    free: Array
+    #: What the model and the law make of it inside the position limits, (n,).
     expected: Array
     #: What was measured, (n,).
     moved: Array
-
-    @property
-    def pushed(self) -> NDArray[np.bool_]:
-        """The joints that the push is to move, (n,)."""
-        size = np.abs(self.expected)
-        return size >= max(PUSHED * float(size.max()), LEAST_MOTION)
-
-    @property
-    def missing(self) -> NDArray[np.bool_]:
-        """The joints among them that did not move as pushed, (n,)."""
-        return self.pushed & (self.moved * np.sign(self.expected) < FOLLOWED * np.abs(self.expected))
+    #: The joints that the push is to move, (n,), and those among them that did not move so.
+    pushed: NDArray[np.bool_]
+    missing: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,65 +80,65 @@ class Guided:
     rest: Array
     #: Displacement from then until the end, (n,).
     drift: Array
-    #: At the end, and the largest magnitude after the pushes, (n,).
+    #: Speed at the end, (n,), and whether the joint has slowed down as damping and friction make it.
     speed: Array
-    fastest: Array
-    #: Speed at the end of an arm that nothing but damping and friction acts on after the pushes, (n,).
-    coast: Array
+    slowed: NDArray[np.bool_]
     #: Largest effort, (n,).
     used: Array
 
 
 def evaluate_guided(guidance: Guidance, recording: Recording) -> Guided:
     """Figures of a recorded session; what the arm sank before it counts from the start that it was to be held at."""
-    robot, pushes, zero = guidance.robot, guidance.pushes, recording.begins[0]
-    time = 1e-9 * (recording.stamps - zero).astype(np.float64)
+    pushes, zero = guidance.pushes, recording.begins[0]
+    time, every = 1e-9 * (recording.stamps - zero).astype(np.float64), np.arange(guidance.robot.n)
     q, qd = recording.q, recording.qd
-    first, last = min(p.begin for p in pushes), max(p.end for p in pushes)
-    before, after = time <= first, time > last
-    begin = q[before][-1]
-    away = q[~before] - begin if (~before).any() else np.zeros((1, robot.n))
-    moved = away[np.argmax(np.abs(away), axis=0), np.arange(robot.n)]
+    last = max(p.end for p in pushes)
+    before, after = time <= min(p.begin for p in pushes), time > last
+    away = q - q[before][-1]
+    away[before] = 0.0
     fastest = np.abs(qd[after]).max(axis=0, initial=0.0)
     fast = (np.abs(qd) >= np.clip(AT_REST * fastest, SLOWEST_REST, FASTEST_REST)) & after[:, None]
     settled = np.where(fast.any(axis=0), len(time) - np.argmax(fast[::-1], axis=0), np.argmax(after))
-    still = settled < len(time)
-    place = np.minimum(settled, len(time) - 1)
+    still, place = settled < len(time), np.minimum(settled, len(time) - 1)
     stamps, values = recording.terms["gravity"]
+    coasting = _motion(guidance, time, q, last, COARSE)
+    steps = max(1, round((time[-1] - last) / COARSE))
+    coast = np.abs(coasting.run(qd[_before(time, last)], np.zeros((steps, guidance.robot.n)))[1][-1])
     return Guided(
         time=time, q=q, effort=recording.efforts, gravity=(1e-9 * (stamps - zero).astype(np.float64), values),
-        begin=begin, responses=tuple(_response(guidance, p, time, q, qd) for p in pushes if time[-1] > p.begin),
-        sagged=np.abs(q[before] - guidance.start).max(axis=0), moved=moved,
+        begin=q[before][-1],
+        responses=tuple(_response(guidance, p, time, q, qd) for p in pushes if time[-1] > p.begin),
+        sagged=np.abs(q[before] - guidance.start).max(axis=0), moved=away[np.argmax(np.abs(away), axis=0), every],
         rest=np.where(still, np.where(fast.any(axis=0), time[place] - last, 0.0), np.inf),
-        drift=np.where(still, q[-1] - q[place, np.arange(robot.n)], 0.0),
-        speed=qd[-1], fastest=fastest, coast=_coast(guidance, time, q, qd, last),
+        drift=np.where(still, q[-1] - q[place, every], 0.0), speed=qd[-1],
+        slowed=np.abs(qd[-1]) <= np.maximum(SLOWING * fastest, coast + COASTING),
         used=np.abs(recording.efforts).max(axis=0),
     )
 
 
-def _coast(guidance: Guidance, time: Array, q: Array, qd: Array, last: float) -> Array:
-    """Velocities at the end of an arm that only damping and friction act on after the pushes, (n,)."""
-    at = int(np.searchsorted(time, last, side="right")) - 1
-    motion = FloatingMotion.of(guidance.settings, q[at], friction=guidance.friction, step=COARSE)
-    steps = max(1, round((time[-1] - time[at]) / COARSE))
-    _, speeds = motion.run(qd[at], np.zeros((steps, guidance.robot.n)))
-    return np.asarray(speeds[-1])
+def _before(time: Array, t: float) -> int:
+    """Number of the last state up to a time."""
+    return int(np.searchsorted(time, t, side="right")) - 1
+
+
+def _motion(guidance: Guidance, time: Array, q: Array, t: float, step: float) -> FloatingMotion:
+    """The model of motion from a time on."""
+    return FloatingMotion.of(guidance.settings, q[_before(time, t)], friction=guidance.friction, step=step)
 
 
 def _response(guidance: Guidance, push: Push, time: Array, q: Array, qd: Array) -> Response:
     """Motion by a push and the motion expected, until a joint was to have moved by `JUDGED` or the push ended."""
-    limits = guidance.settings.limits
-    at = int(np.searchsorted(time, push.begin, side="right")) - 1
-    motion = FloatingMotion.of(guidance.settings, q[at], friction=guidance.friction)
+    limits, at = guidance.settings.limits, _before(time, push.begin)
     loads = loads_over_time(guidance.robot, q[at], guidance.pushes, push.begin, min(push.end, time[-1]))
-    displacements, _ = motion.run(qd[at], loads)
+    displacements, _ = _motion(guidance, time, q, push.begin, FINE).run(qd[at], loads)
     far = np.abs(displacements).max(axis=1) >= JUDGED
     step = int(np.argmax(far)) if far.any() else len(loads) - 1
-    end = int(np.searchsorted(time, push.begin + (step + 1) * FINE, side="right")) - 1
-    free = displacements[step]
-    room = limits.lower + limits.margin - q[at], limits.upper - limits.margin - q[at]
-    expected = np.clip(free, np.minimum(room[0], 0.0), np.maximum(room[1], 0.0))
-    return Response(loads[0], free, expected, q[end] - q[at])
+    moved = q[_before(time, push.begin + (step + 1) * FINE)] - q[at]
+    lower, upper = limits.lower + limits.margin - q[at], limits.upper - limits.margin - q[at]
+    expected = np.clip(displacements[step], np.minimum(lower, 0.0), np.maximum(upper, 0.0))
+    size = np.abs(expected)
+    pushed = size >= max(PUSHED * float(size.max()), LEAST_MOTION)
+    return Response(loads[0], expected, moved, pushed, pushed & (moved * np.sign(expected) < FOLLOWED * size))
 
 
 def guiding_figures(guidance: Guidance, guided: Guided | None, found: Verdict, *, plot: str | None) -> dict[str, Any]:
@@ -179,125 +179,81 @@ def plot_guided(path: Path, robot: RigidRobot, pushes: Sequence[Push], guided: G
     draw_stack(path, title, (max(time[0], -0.5), time[-1]), rows, cells)
 
 
-#: Largest displacement that may happen without a push, rad or m.
-SAG = 0.02
-#: Largest displacement of a joint that has come to rest, as a part of what the push moved it, and rad or m.
-DRIFT, LEAST_DRIFT = 0.2, 1e-3
-#: Fraction of the effort limit from which on a joint has no reserve.
-FULL = 0.98
-#: Largest fraction of the speed after the pushes that a joint may have at the end, or how much more than damping and
-#: friction leave of it, rad/s or m/s.
-SLOWING, COASTING = 0.7, 0.02
-
-
 def guiding_verdict(guidance: Guidance, guided: Guided | None, done: GuidedRun) -> Verdict:
     """Whether the arm was held, moved as pushed, and stayed; if not, why: as the controller reports, or measured."""
-    check = f"check the description with `{rne('check')}`"
     if guided is None:
         return _not("refused", f"the arm was NOT guided: the controller does not let it move: {done.message}")
     if done.states and done.states[-1] != "floating":
         return _not("stopped", f"the controller STOPPED the arm: {done.message}")
-    robot = guidance.robot
-    names, units = robot.joint_names, joint_units(robot)
     reported = ""
     if done.limited:
         reported = f". The controller limited {done.limited} efforts: {done.limit or 'it gives no cause'}"
     if done.refused:
         reported += f". The controller refused {done.refused} joint states: {done.refusal}"
-    full = _at_limit(guidance, guided)
-    if full is not None:
-        return _not("effort_limit", (
-            f"the arm was NOT held safely: joint {names[full]!r} needs its effort limit of "
-            f"{robot.effort_limit[full]:.4g} {units[full].effort}. Take a lighter payload or another posture "
-            f"(--start){reported}"
-        ))
-    j = int(np.argmax(guided.sagged))
-    if guided.sagged[j] > SAG:
-        return _not("not_held", (
-            f"the arm was NOT held: joint {names[j]!r} moved by {guided.sagged[j]:.3g} {units[j].position}"
-            f" before the push. Masses, payload or friction of the arm are not those of the model: {check}{reported}"
-        ))
-    for push, response in zip(guidance.pushes, guided.responses, strict=False):
-        if not response.pushed.any():
-            cause, why = _not_moved(guidance, response, range(robot.n))
-            return _not(cause, f"the arm was held and did NOT follow the push {push}: {why}")
-        if response.missing.any():
-            j = int(np.argmax(np.where(response.missing, np.abs(response.expected), 0.0)))
-            why = reported[2:] or f"the cause is not known: the controller reported none; {check}"
-            return _not("not_followed", (
-                f"the arm did NOT move as the push {push} asks: joint {names[j]!r} moved by {response.moved[j]:+.3g} "
-                f"instead of about {response.expected[j]:+.3g} {units[j].position}: {why}"
-            ))
+    wrong = _wrong(guidance, guided, reported)
+    if wrong is not None:
+        return _not(wrong[0], f"the arm {wrong[1]}{reported}")
     moving = np.isinf(guided.rest)
-    notes = []
+    stays = "stays where it was led"
     if moving.any():
         j = int(np.argmax(np.where(moving, np.abs(guided.speed), -1.0)))
-        where = f"joint {names[j]!r} moves at {guided.speed[j]:.3g} {units[j].position}/s at the end"
-        more = f"raise gains.{names[j]}.d of gravity_compensation in a parameter file (--config), or record longer"
-        slowed = np.abs(guided.speed) <= np.maximum(SLOWING * guided.fastest, np.abs(guided.coast) + COASTING)
-        if not slowed[moving].all():
-            return _not("not_at_rest", (
-                f"the arm was guided and does NOT come to rest: {where}; {more} (--after){reported}"
-            ))
-        notes.append(f"It is not at rest yet: {where}; {more} (--after)")
+        stays = f"slows down: joint {guidance.robot.joint_names[j]!r} is not at rest yet"
+    return Verdict(True, f"guided: the arm was held, moved as it was pushed, and {stays}{reported}", {"cause": None})
+
+
+def _wrong(guidance: Guidance, guided: Guided, reported: str) -> tuple[str, str] | None:
+    """The first fault in the course of a session, and its text."""
+    robot = guidance.robot
+    names, units = robot.joint_names, joint_units(robot)
+    model = f"masses, payload or friction of the arm are not those of the model: check it with `{rne('check')}`"
+    j = int(np.argmax(guided.used / guidance.settings.limits.effort))
+    if guided.used[j] >= FULL * guidance.settings.limits.effort[j]:
+        return "effort_limit", (
+            f"was NOT held safely: joint {names[j]!r} needs its effort limit of {robot.effort_limit[j]:.4g} "
+            f"{units[j].effort}. Take a lighter payload or another posture (--start)"
+        )
+    j = int(np.argmax(guided.sagged))
+    if guided.sagged[j] > SAG:
+        return "not_held", (f"was NOT held: joint {names[j]!r} moved by {guided.sagged[j]:.3g} {units[j].position} "
+                            f"before the push: {model}")
+    for push, response in zip(guidance.pushes, guided.responses, strict=False):
+        if not response.pushed.any():
+            cause, why = _held(guidance, response)
+            return cause, f"was held and did NOT follow the push {push}: {why}"
+        if response.missing.any():
+            j = int(np.argmax(np.where(response.missing, np.abs(response.expected), 0.0)))
+            return "not_followed", (
+                f"did NOT move as the push {push} asks: joint {names[j]!r} moved by {response.moved[j]:+.3g} instead "
+                f"of about {response.expected[j]:+.3g} {units[j].position}" + ("" if reported else f": {model}")
+            )
+    moving = np.isinf(guided.rest)
+    if not guided.slowed[moving].all():
+        j = int(np.argmax(np.where(moving, np.abs(guided.speed), -1.0)))
+        return "not_at_rest", (
+            f"was guided and does NOT come to rest: joint {names[j]!r} moves at {guided.speed[j]:.3g} "
+            f"{units[j].position}/s at the end; raise gains.{names[j]}.d of gravity_compensation in a parameter file "
+            "(--config), or record longer (--after)"
+        )
     drifting = np.abs(guided.drift) > np.maximum(DRIFT * np.abs(guided.moved), LEAST_DRIFT)
     if drifting.any():
         j = int(np.argmax(np.where(drifting, np.abs(guided.drift), 0.0)))
-        return _not("drift", (
-            f"the arm does NOT stay where it was led: joint {names[j]!r} drifts by {guided.drift[j]:.3g} "
-            f"{units[j].position} after it has come to rest: masses, payload or friction of the arm are not those of "
-            f"the model: {check}{reported}"
-        ))
-    still = ~np.any([r.pushed for r in guided.responses], axis=0)
-    rubbing = still & np.any([_held(guidance, r) for r in guided.responses], axis=0)
-    if rubbing.any():
-        notes.append(_not_moved(guidance, guided.responses[0], np.flatnonzero(rubbing))[1])
-    stays = "slows down" if moving.any() else "stays where it was led"
-    text = ". ".join([f"guided: the arm was held, moved as it was pushed, and {stays}", *notes])
-    return Verdict(True, text + reported, {"cause": None})
+        return "drift", (f"does NOT stay where it was led: joint {names[j]!r} drifts by {guided.drift[j]:.3g} "
+                         f"{units[j].position} after it has come to rest: {model}")
+    return None
 
 
 def _not(cause: str, text: str) -> Verdict:
     return Verdict(False, text, {"cause": cause})
 
 
-def _at_limit(guidance: Guidance, guided: Guided) -> int | None:
-    """The joint whose effort was at its limit, if any."""
-    part = guided.used / guidance.settings.limits.effort
-    j = int(np.argmax(part))
-    return j if part[j] >= FULL else None
-
-
-def _held(guidance: Guidance, response: Response) -> NDArray[np.bool_]:
-    """Joints that the push loads, by no more than their friction, (n,)."""
-    if not guidance.friction:
-        return np.zeros(len(response.load), dtype=np.bool_)
-    loaded = response.load != 0.0
-    return np.asarray(loaded & (np.abs(response.load) <= static_friction(guidance.robot, response.load)))
-
-
-def _not_moved(guidance: Guidance, response: Response, joints: Iterable[int]) -> tuple[str, str]:
-    """Why joints are not moved by a push: friction, position limits, or no effect of the push."""
-    robot, joints = guidance.robot, list(joints)
-    held = [j for j in joints if _held(guidance, response)[j]]
-    if held:
-        friction = static_friction(robot, response.load)
-        j = max(held, key=lambda j: abs(response.load[j]) / friction[j])
-        others = f" and {len(held) - 1} more" if len(held) > 1 else ""
-        limit, unit = guidance.settings.limits.effort[j], joint_units(robot)[j].effort
-        beyond = f", and the effort limit {limit:.3g}" if friction[j] > limit else ""
-        return "friction", (
-            f"Friction keeps joint {robot.joint_names[j]!r}{others} where it is: the push gives "
-            f"{abs(response.load[j]):.3g} {unit}, static friction is {friction[j]:.3g}{beyond}; push harder (--push) "
-            "to move it"
-        )
-    stopped = [j for j in joints if abs(response.free[j]) >= LEAST_MOTION]
-    if stopped:
-        j = max(stopped, key=lambda j: abs(response.free[j]))
-        return "position_limit", (
-            f"joint {robot.joint_names[j]!r} is at its position limit; push in another direction, or start elsewhere "
-            "(--start)"
-        )
-    return "no_load", "The push does not act on " + ", ".join(robot.joint_names[j] for j in joints) + (
-        "; push another link"
+def _held(guidance: Guidance, response: Response) -> tuple[str, str]:
+    """Why a push moves no joint: friction, or position limits and links that it does not load."""
+    load, friction = np.abs(response.load), static_friction(guidance.robot, response.load)
+    rubbing = guidance.friction & (load > 0.0) & (load <= friction)
+    if not rubbing.any():
+        return "no_load", "it loads no joint that is free to move; push another link or in another direction"
+    j = int(np.argmax(np.where(rubbing, load / np.maximum(friction, 1e-300), 0.0)))
+    return "friction", (
+        f"Friction keeps joint {guidance.robot.joint_names[j]!r} where it is: the push gives {load[j]:.3g} "
+        f"{joint_units(guidance.robot)[j].effort}, static friction is {friction[j]:.3g}; push harder (--push)"
     )

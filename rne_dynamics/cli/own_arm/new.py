@@ -247,8 +247,7 @@ def _name(text: str) -> str:
 
 def _n(value: float) -> str:
     """A number that YAML reads as a float."""
-    text = f"{float(value) + 0.0:.{_DIGITS}g}"
-    mantissa, exponent, power = text.partition("e")
+    mantissa, exponent, power = f"{float(value) + 0.0:.{_DIGITS}g}".partition("e")
     return (mantissa if "." in mantissa else f"{mantissa}.0") + exponent + power
 
 

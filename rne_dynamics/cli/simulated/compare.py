@@ -214,9 +214,8 @@ def _plot_table(path: Path, found: Comparison) -> None:
                 axes.plot([1e3 * results[i].rms_error for i in places], places, marker, color=COLORS[k % len(COLORS)],
                           label=law.replace("_", " ") if wanted else None)  # fmt: skip
         axes.set_yticks(range(len(cases)), cases)
-        axes.invert_yaxis()
-        axes.set_xscale("log")
-        axes.set_xlabel("largest RMS error of a joint (mrad or mm); × not at rest at the end")
+        axes.set(xscale="log", ylim=(len(cases) - 0.5, -0.5),
+                 xlabel="largest RMS error of a joint (mrad or mm); × not at rest at the end")  # fmt: skip
         figure.legend(loc="outside upper right", ncols=len(found.laws))
 
 
@@ -229,8 +228,22 @@ def _plot_trials(path: Path, found: Comparison) -> None:
             errors = sorted(1e3 * one.rms_error for one in results if one.stable)
             axes.step(errors, 100.0 * np.arange(1, len(errors) + 1) / len(results), where="post",
                       color=COLORS[k % len(COLORS)], label=law.replace("_", " "))  # fmt: skip
-        axes.set_xscale("log")
-        axes.set_ylim(0.0, 100.0)
-        axes.set_xlabel("largest RMS error of a joint (mrad or mm)")
-        axes.set_ylabel("arms that stay below it and come to rest (%)")
+        axes.set(xscale="log", ylim=(0.0, 100.0), xlabel="largest RMS error of a joint (mrad or mm)",
+                 ylabel="arms that stay below it and come to rest (%)")  # fmt: skip
         axes.legend()
+
+
+def _plot_springs(path: Path, found: Comparison) -> None:
+    """Slowest springs that each law tolerates, over the delay."""
+    with canvas(path, 8.0, 4.5) as figure:
+        axes = figure.subplots()
+        for k, law in enumerate(found.laws):
+            slowest = slowest_springs(found, law)
+            # laws with equal results stay visible
+            shifted = [1e3 * delay + 0.06 * (k - 0.5 * len(found.laws)) for delay in slowest]
+            axes.plot(shifted, [f if math.isfinite(f) else math.nan for f in slowest.values()], "o-",
+                      color=COLORS[k % len(COLORS)], label=law.replace("_", " "))  # fmt: skip
+        axes.set(yscale="log", xlabel="delay of efforts (ms)", ylabel="slowest springs it tolerates (Hz)")
+        axes.set_yticks(FREQUENCIES, [f"{f:g}" for f in FREQUENCIES])
+        axes.minorticks_off()
+        figure.legend(loc="outside upper right", ncols=len(found.laws))

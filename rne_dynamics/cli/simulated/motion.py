@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import yaml
 
-from rne_dynamics.advice import rne
 from rne_dynamics.cli.arguments import argument, configuration, positions, several
 from rne_dynamics.cli.with_ros.moves import bends_little, pause, plan_moves, programmes, stable_bandwidth
 from rne_dynamics.control.control_law import ControlLaw, Reference
@@ -28,7 +27,6 @@ from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arguments import check_open_arm
 from rne_dynamics.errors import ArgumentError, unknown
 from rne_dynamics.figures.style import output_file
-from rne_dynamics.input_file import MOST_ARRAYS
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
@@ -53,12 +51,7 @@ SCENE = argument("--scene", metavar="FILE", help="a .yaml file with what the arm
 
 def scene_of(path: str | None) -> Scene:
     """The scene of --scene, or none; `ArgumentError` if invalid."""
-    if path is None:
-        return Scene()
-    try:
-        return read_scene(path)
-    except ArgumentError as error:
-        raise ArgumentError(f"--scene: {error}") from None
+    return Scene() if path is None else read_scene(path)
 
 
 def mismatch_of(texts: Sequence[str], scene: str | None = None) -> Mismatch | None:
@@ -66,30 +59,15 @@ def mismatch_of(texts: Sequence[str], scene: str | None = None) -> Mismatch | No
     values: dict[str, Any] = {}
     for text in texts:
         name, assigned, value = text.partition("=")
-        if not assigned:
-            values |= _of_file(text)
-            continue
+        link, _, mass = value.rpartition(":")
+        if not assigned and Path(text).suffix not in (".yaml", ".yml"):
+            raise ArgumentError(f"--mismatch is {text!r}; write NAME=VALUE, or the path of a .yaml file")
         try:
-            values[name] = _payload(value) if name == "payload" else number(plain(value))
+            given = {name: (link, number(mass)) if name == "payload" else number(plain(value))} if assigned else {}
         except yaml.YAMLError:
             raise ArgumentError(f"--mismatch is {text!r}; write NAME=NUMBER, as delay=0.004") from None
+        values |= given if assigned else read_values(text)
     return scene_of(scene).mismatch(Mismatch.of(values) if texts else None)
-
-
-def _of_file(text: str) -> dict[str, Any]:
-    """The fields in a YAML file."""
-    if Path(text).suffix not in (".yaml", ".yml"):
-        raise ArgumentError(f"--mismatch is {text!r}; write NAME=VALUE, or the path of a .yaml file")
-    try:
-        return read_values(text)
-    except ArgumentError as error:
-        raise ArgumentError(f"--mismatch: {error}") from None
-
-
-def _payload(value: str) -> tuple[str, Any]:
-    """LINK:KG."""
-    link, _, mass = value.rpartition(":")
-    return link, number(mass)
 
 
 #: Bandwidth of the controller, rad/s; an upper bound with flexible links.
@@ -100,19 +78,17 @@ DT = 1e-3
 
 def rollout(args: argparse.Namespace, robot: Robot, plant: ArmPlant) -> tuple[Rollout, float]:
     """The rollout, and the time when the last move ends; with flexible links the rollout lasts longer."""
-    if args.method == "adaptive":
-        raise ArgumentError("--method adaptive is for free motion only; add --free, or use rk4")
     period = 1.0 / args.control_rate
-    if args.dt is not None and args.dt > period * (1.0 + 1e-9):
-        raise ArgumentError(
-            f"--dt is {args.dt:g} s, longer than a control cycle at --control-rate {args.control_rate:g} "
-            f"({period:g} s); give --dt up to {period:g}, or a lower --control-rate"
-        )
-    if args.seconds < 0.5 * period:
-        raise ArgumentError(
-            f"--seconds is {args.seconds:g}, less than a control cycle of {period:g} s; give more, or a higher "
-            "--control-rate"
-        )
+    for wrong, text in (
+        (args.method == "adaptive", "--method adaptive is for free motion only; add --free, or use rk4"),
+        (args.dt is not None and args.dt > period * (1.0 + 1e-9),
+         f"--dt is {args.dt} s, longer than a control cycle at --control-rate {args.control_rate:g} ({period:g} s); "
+         f"give --dt up to {period:g}, or a lower --control-rate"),
+        (args.seconds < 0.5 * period, f"--seconds is {args.seconds:g}, less than a control cycle of {period:g} s; give "
+         "more, or a higher --control-rate"),
+    ):  # fmt: skip
+        if wrong:
+            raise ArgumentError(text)
     find_law(args.law).check_kind(robot.kind)
     if args.fastest:
         check_open_arm(robot)
@@ -236,8 +212,6 @@ def _joined(
 
 #: How a log is written, by the ending of the file.
 SAVE: dict[str, Callable[[Log, Path], None]] = {".csv": Log.save_csv, ".npz": Log.save_npz, MCAP: save_mcap}
-#: Most numbers of a table that is written: 1 % less than is read, for the headers and names of an .npz.
-MOST_NUMBERS = MOST_ARRAYS // 8 * 99 // 100
 
 
 def refuse_unused(args: argparse.Namespace) -> None:
@@ -249,8 +223,6 @@ def refuse_unused(args: argparse.Namespace) -> None:
                   "base_unknown", "no_effort_limits", "tolerance", "mismatch", "fastest")  # fmt: skip
     for without, names, why in (
         (args.free, controlled, f"is for a controlled move; leave it out with --{'dae' if args.dae else 'free'}"),
-        (args.samples is None, ("seed", "threads"), "needs --samples"),
-        (args.samples is not None, ("mismatch", "scene"), "is for one simulation; leave --samples out, or see --vary"),
         (args.dae, ("scene",), "is for the other methods; leave it out with --dae"),
         (args.shaper is None, ("modes",), "needs --shaper"),
         (args.fastest, ("seconds",), "is not for --fastest; leave it out"),
@@ -266,24 +238,7 @@ def outputs(args: argparse.Namespace) -> list[Path]:
     paths = [output_file(path, tuple(SAVE), "--out") for path in args.out]
     if args.record:
         paths.append(output_file(args.record, (MCAP,), "--record"))
-    if args.samples is not None and any(path.suffix == MCAP for path in paths):
-        raise ArgumentError(f"an {MCAP} holds one run, and --samples makes many; give --out with .csv or .npz")
     return paths
-
-
-def check_recording(files: Iterable[Path], rows: float, first: Callable[[], Log]) -> None:
-    """`ArgumentError` for tables that `read_recording` would refuse; `first` makes a log of a row or two."""
-    tables = [path for path in files if path.suffix != MCAP]
-    if not tables:
-        return
-    columns = len(first().columns())
-    most = MOST_NUMBERS // columns
-    if rows >= most:
-        raise ArgumentError(
-            f"{tables[0]} would have {rows:.3g} rows of {columns} numbers, and `{rne('plot')}` reads at most {most} "
-            f"such rows; simulate a shorter time, at a lower --control-rate or with a longer --dt, write an {MCAP}, or "
-            "use the functions in Python"
-        )
 
 
 def base_motion(args: argparse.Namespace) -> SampledBase | None:

@@ -29,7 +29,6 @@ from rne_dynamics.cli.arguments import (
     several,
     whole,
 )
-from rne_dynamics.cli.simulated import many
 from rne_dynamics.cli.simulated.motion import (
     DT,
     MISMATCH,
@@ -37,7 +36,6 @@ from rne_dynamics.cli.simulated.motion import (
     SCENE,
     apply_preset,
     base_motion,
-    check_recording,
     mismatch_of,
     outputs,
     refuse_unused,
@@ -85,7 +83,6 @@ examples:
   rne simulate puma560 --mismatch mass=0.05 --mismatch delay=0.004
   rne simulate puma560 --scene examples/wall.yaml --plot wall.png
   rne simulate panda --law pd_gravity --plot move.png
-  rne simulate puma560 --samples 200 --vary mass=5% --vary friction=20% --plot band.png
   rne simulate puma560 --to joint2=-0.7 --to joint3=0.4 --seconds 2 --out move.csv
   rne simulate puma560 --to joint2=-0.7 --fastest     as fast as the limits of velocity and effort allow
   rne simulate puma560 --free --no-friction --seconds 10 --json
@@ -100,7 +97,7 @@ examples:
 
 The last line of a controlled move says whether the arm tracked; if not, why, and what to do.
 
-exit code: 0 if the arm tracked or moved freely, or of --samples any was completed; 1 if not, or if something failed
+exit code: 0 if the arm tracked or moved freely; 1 if not, or if something failed
 """
 
 
@@ -159,7 +156,6 @@ ARGUMENTS = (
                  help="default rk4, with flexible links gauss; gauss only with flexible links; adaptive only with "
                  "--free, without Coulomb friction and away from the stops"),
     )),
-    many.ARGUMENTS,
     Group("output", (
         argument("--out", metavar="FILE", action="append", default=[],
                  help=".csv, .npz or .mcap; may be given several times"),
@@ -198,13 +194,7 @@ def run(args: argparse.Namespace) -> Answer:
         friction=not args.no_friction, stops=not args.no_stops, limit_effort=not args.no_effort_limits,
         base_motion=base_motion(args), surroundings=scene.surroundings,
     )  # fmt: skip
-    if args.samples is None and not args.vary:
-        return _one(args, robot, plant, files)
-    if args.samples is None or args.free:
-        raise ArgumentError("--vary needs --samples, and --samples needs a controlled move, without --free")
-    if args.movie:
-        raise ArgumentError("--movie shows one motion; leave --samples out")
-    return many.simulate_many(args, rollout(args, robot, plant)[0], files)
+    return _one(args, robot, plant, files)
 
 
 def _one(args: argparse.Namespace, robot: Robot, plant: ArmPlant, files: list[Path]) -> Answer:
@@ -217,12 +207,9 @@ def _one(args: argparse.Namespace, robot: Robot, plant: ArmPlant, files: list[Pa
             update("simulating", t / args.seconds)
 
         if args.free:
-            dt = args.dt or DT
-            check_recording(files, args.seconds / dt, lambda: _free(args, plant, tick, min(dt, args.seconds)))
-            log = _free(args, plant, tick, args.seconds)
+            log = _free(args, plant, tick)
         else:
             controlled, ended = rollout(args, robot, plant)
-            check_recording(files, controlled.clock.cycles, replace(controlled, seconds=0.0).run)
             log = controlled.run(progress=tick)
     for path in files:
         SAVE[path.suffix](log, path)
@@ -317,13 +304,13 @@ def _robot(args: argparse.Namespace) -> Robot:
     return robot
 
 
-def _free(args: argparse.Namespace, plant: ArmPlant, progress: Callable[[float], None], seconds: float) -> Log:
+def _free(args: argparse.Namespace, plant: ArmPlant, progress: Callable[[float], None]) -> Log:
     if args.to:
         raise ArgumentError("--to is for a controlled move; leave it out with --free")
     if args.dae:
-        return simulate_dae(args, plant.tree, progress, seconds)
+        return simulate_dae(args, plant.tree, progress)
     return free_motion(
-        plant, start_configuration(plant.robot.rigid, args.start), seconds=seconds, dt=args.dt or DT,
+        plant, start_configuration(plant.robot.rigid, args.start), seconds=args.seconds, dt=args.dt or DT,
         method=args.method, progress=progress,
     )  # fmt: skip
 

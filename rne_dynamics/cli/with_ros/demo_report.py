@@ -20,7 +20,7 @@ from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.figures.skeleton import draw_robot
-from rne_dynamics.figures.style import INK, TERMS, canvas, color_of, legend_below, legend_right
+from rne_dynamics.figures.style import TERMS, THIN, color_of
 from rne_dynamics.figures.tracking import Curve, draw_stack, joint_cells, joint_units, panels, tracking_rows
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
@@ -28,6 +28,7 @@ from rne_dynamics.model.mechanism import RigidRobot
 
 if TYPE_CHECKING:
     from rne_dynamics.ros.sessions.recorder import Recording
+
 
 @dataclass(frozen=True, eq=False)
 class Tracking:
@@ -77,8 +78,7 @@ def evaluate(
     end = begins[-1] + int((moves[-1].duration + settle) * 1e9)
     window = (recording.stamps >= begins[0]) & (recording.stamps <= end)
     stamps, q = recording.stamps[window], recording.q[window]
-    which = np.searchsorted(begins, stamps, side="right") - 1
-    at = list(zip(which.tolist(), stamps.tolist(), strict=True))
+    at = list(zip((np.searchsorted(begins, stamps, side="right") - 1).tolist(), stamps.tolist(), strict=True))
     reference = np.array([moves[k].sample((stamp - begins[k]) * 1e-9).q for k, stamp in at])
     error = reference - q
     counts = np.array([stamp - begins[k] <= (moves[k].duration + settle) * 1e9 for k, stamp in at])
@@ -155,15 +155,12 @@ class Vibration:
 
     #: Of each message of deflections from the first move's start on, s; (samples,).
     time: Array
-    #: Planned position of a rigid arm's tip, and the measured one, m; (samples, 3).
-    planned: Array
-    tip: Array
     #: Distance from the tip of rigid links at the same joint positions, m; (samples,).
     bent: Array
     #: End of each move, s.
-    ends: tuple[float, ...]
+    ends: list[float]
     #: Peak-to-peak vibration of the tip after the end of each move, along its main direction, m.
-    residual: tuple[float, ...]
+    residual: list[float]
     #: Largest displacement of any link's end relative to its length.
     largest_bend: float
 
@@ -172,30 +169,22 @@ def evaluate_vibration(arm: FlexibleArm, recording: Recording, moves: tuple[Move
     """Evaluate the tip's motion in a recording; `settle` is the pause after each move, s."""
     begins = np.array(recording.begins)
     received, tips = recording.deflections
+    durations = np.array([move.duration for move in moves])
     common = np.isin(received, recording.stamps)  # a joint state may be lost when its deflections are not
-    stop = begins[-1] + int((moves[-1].duration + settle) * 1e9)
-    window = common & (received >= begins[0]) & (received <= stop)
+    window = common & (received >= begins[0]) & (received <= begins[-1] + int((durations[-1] + settle) * 1e9))
     stamps, tips = received[window], tips[window]
     if not len(stamps):
         raise RneDynamicsError("no deflections were received during the moves; is the computer too busy?")
     q = recording.q[np.searchsorted(recording.stamps, stamps)]
     which = np.searchsorted(begins, stamps, side="right") - 1
     since = 1e-9 * (stamps - begins[which]).astype(np.float64)
-    at = zip(which.tolist(), since.tolist(), strict=True)
-    planned = tip_position(arm, np.array([moves[k].sample(t).q for k, t in at]))
-    tip, stiff = tip_position(arm, q, tips), tip_position(arm, q)
-    durations = np.array([move.duration for move in moves])
+    tip = tip_position(arm, q, tips)
     lengths = np.array([np.linalg.norm(link.tip) for link in arm.flexible_links])
     return Vibration(
-        time=1e-9 * (stamps - begins[0]).astype(np.float64),
-        planned=planned,
-        tip=tip,
-        bent=np.linalg.norm(tip - stiff, axis=1),
-        ends=tuple((1e-9 * (begins - begins[0]) + durations).tolist()),
-        residual=tuple(
-            peak_to_peak(tip[(which == k) & (since >= d) & (since <= d + settle)]) for k, d in enumerate(durations)
-        ),
-        largest_bend=float(np.max(np.linalg.norm(tips[..., :3], axis=-1) / lengths)),
+        1e-9 * (stamps - begins[0]).astype(np.float64), np.linalg.norm(tip - tip_position(arm, q), axis=1),
+        (1e-9 * (begins - begins[0]) + durations).tolist(),
+        [peak_to_peak(tip[(which == k) & (since >= d) & (since <= d + settle)]) for k, d in enumerate(durations)],
+        float(np.max(np.linalg.norm(tips[..., :3], axis=-1) / lengths)),
     )
 
 
@@ -204,8 +193,7 @@ def peak_to_peak(points: Array) -> float:
     if len(points) < 2:
         return 0.0
     about = points - points.mean(axis=0)
-    line = np.linalg.svd(about, full_matrices=False)[2][0]
-    return float(np.ptp(about @ line))
+    return float(np.ptp(about @ np.linalg.svd(about, full_matrices=False)[2][0]))
 
 
 def tip_position(arm: FlexibleArm, q: Array, tips: Array | None = None) -> Array:
@@ -214,29 +202,19 @@ def tip_position(arm: FlexibleArm, q: Array, tips: Array | None = None) -> Array
     `tips` are the displacement and small rotation of the end of every flexible link in its frame, (samples, links, 6),
     none for rigid links. The next link must be fixed to the end of a flexible link.
     """
-    poses, tree = forward_kinematics(arm.robot, q), arm.robot.tree
-    names = arm.robot.link_names
-    parent = {joint.child: joint.parent for joint in tree.joints}
-    position = poses.position[:, -1]
-    link, between = names[-1], []
-    while link in parent:
-        link = parent[link]
-        between.append(link)
-    if tips is None:
-        return position
+    poses, names = forward_kinematics(arm.robot, q), arm.robot.link_names
+    position, parent, way = poses.position[:, -1], {x.child: x.parent for x in arm.robot.tree.joints}, [names[-1]]
+    while way[-1] in parent:
+        way.append(parent[way[-1]])
     # from the tip inwards: the motion of an end moves all links beyond it as one body
-    for name in between:
-        k = next((k for k, flexible in enumerate(arm.flexible_links) if flexible.link == name), None)
-        if k is None:
+    for k, link in reversed([*enumerate(arm.flexible_links)]):
+        if tips is None or link.link not in way[1:]:
             continue
-        R, p = poses.rotation[:, names.index(name)], poses.position[:, names.index(name)]
-        lever = np.einsum("bji,bj->bi", R, position - p) - arm.flexible_links[k].tip
-        turned = np.cross(tips[:, k, 3:], lever)
-        flexible = arm.flexible_links[k]
-        if flexible.at(flexible.tip).shortening.any():  # with stiffening, rotations of second order
+        R, p = (part[:, names.index(link.link)] for part in (poses.rotation, poses.position))
+        turned = np.cross(tips[:, k, 3:], np.einsum("bji,bj->bi", R, position - p) - link.tip)
+        if link.at(link.tip).shortening.any():  # with stiffening, rotations of second order
             turned = turned + 0.5 * np.cross(tips[:, k, 3:], turned)
-        moved = tips[:, k, :3] + turned
-        position = position + np.einsum("bij,bj->bi", R, moved)
+        position = position + np.einsum("bij,bj->bi", R, tips[:, k, :3] + turned)
     return position
 
 
@@ -284,54 +262,15 @@ def plot_flexible(
     path: Path, arm: FlexibleArm, programmes: Sequence[Programme], trackings: Sequence[Tracking],
     seen: Sequence[Vibration],
 ) -> None:
-    """Write a figure of joints, tip deflection, tip path and vibration after the moves; raises as `canvas`."""
-    with canvas(path, 14.0, 10.0) as figure:
-        grid = figure.add_gridspec(3, 5, height_ratios=[1.0, 0.8, 1.2])
-        shown = panels(joint_units(arm))
-        joints, errors = (
-            [figure.add_subplot(part) for part in grid[row, :3].subgridspec(len(shown), 1)] for row in (0, 1)
-        )
-        bends, paths = figure.add_subplot(grid[2, :3]), figure.add_subplot(grid[:2, 3:])
-        dots = figure.add_subplot(grid[2, 3:])
+    """Write a figure of the first programme's joints, and of the tip's deflection in all; raises as `canvas`."""
 
-        tracking = trackings[0]
-        rows = tracking_rows(shown, arm.joint_names, tracking.time, tracking.q, tracking.reference)
-        for draw, axes in zip(rows, (*joints, *errors), strict=True):
-            draw(axes)
-        joints[0].set_title(f"{arm.name}: joint encoders, {programmes[0].name} moves")
-        for axes in joints:
-            legend_right(axes)
-
-        across, centre = _plane(seen[0].planned), seen[0].planned.mean(axis=0)
-        planned = 1e3 * (seen[0].planned - centre) @ across.T
-        paths.plot(*planned.T, color=INK, linewidth=2.2, label="rigid plan", zorder=1)
+    def bends(axes: Any) -> None:
         for k, (programme, vibration) in enumerate(zip(programmes, seen, strict=True)):
-            style: dict[str, Any] = {"linewidth": 1.0, "color": color_of(k), "label": programme.name, "zorder": 10 - k}
-            bends.plot(vibration.time, 1e3 * vibration.bent, **style)
-            for end in vibration.ends:
-                bends.axvline(end, color=color_of(k), linewidth=0.5, linestyle=":")
-            paths.plot(*(1e3 * (vibration.tip - centre) @ across.T).T, **style)
-        bends.set(title="tip deflection from the rigid arm (dotted: end of a move)", ylabel="mm", xlabel="time (s)")
-        bends.margins(x=0.0)
-        paths.set(title="tip path in its main plane", xlabel="mm", ylabel="mm")
-        paths.set_aspect("equal", adjustable="datalim")
+            axes.plot(vibration.time, 1e3 * vibration.bent, color=color_of(k), linewidth=THIN, label=programme.name)
+            axes.vlines(vibration.ends, 0.0, 1e3 * vibration.bent.max(), color=color_of(k), linestyle=":")
+        axes.set_ylabel("tip deflection (mm)")
 
-        moves = np.arange(len(seen[0].residual))
-        spread = 0.5 / max(len(seen), 2)
-        for k, (programme, vibration) in enumerate(zip(programmes, seen, strict=True)):
-            place, residual = moves + (k - 0.5 * (len(seen) - 1)) * spread, 1e3 * np.array(vibration.residual)
-            dots.plot(place, residual, "o", color=color_of(k), label=programme.name)
-            for x, y in zip(place, residual, strict=True):
-                dots.annotate(f"{y:.3g}", (x, y), xytext=(0, 6), textcoords="offset points", ha="center",
-                              fontsize="x-small")  # fmt: skip
-        dots.set(title="tip vibration after the end of a move, peak to peak", ylabel="mm", yscale="log")
-        dots.margins(x=0.1, y=0.2)
-        dots.set_xticks(moves, [f"move {k + 1}" for k in moves])
-        legend_below(figure, paths, len(seen) + 1)
-
-
-def _plane(points: Array) -> Array:
-    """Two directions, (2, 3), that span the best-fit plane of points, (samples, 3)."""
-    directions = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2][:2]
-    largest = directions[np.arange(2), np.argmax(np.abs(directions), axis=1)]
-    return np.asarray(directions * np.sign(largest)[:, None])
+    first = trackings[0]
+    rows = tracking_rows(panels(joint_units(arm)), arm.joint_names, first.time, first.q, first.reference)
+    title = f"{arm.name}: joints in {programmes[0].name} moves, and the tip (dotted: end of a move)"
+    draw_stack(path, title, (0.0, max(float(v.time[-1]) for v in seen)), [*rows, bends])

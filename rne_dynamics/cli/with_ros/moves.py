@@ -82,8 +82,7 @@ def plan_moves(
     duration = seconds / 3.0
     start, towards = start_inside(robot, margin)
     fastest_allowed = robot.velocity_limit if velocity_limit is None else velocity_limit
-    known = (fastest_allowed > 0.0) & np.isfinite(fastest_allowed)
-    velocity = np.where(known, fastest_allowed, VELOCITY)
+    velocity = np.where((fastest_allowed > 0.0) & np.isfinite(fastest_allowed), fastest_allowed, VELOCITY)
     limit = np.where(robot.effort_limit > 0.0, robot.effort_limit, np.inf)
     short = USED * limit < np.abs(gravity_torque(robot, start))
     if short.any():
@@ -287,5 +286,4 @@ def stable_bandwidth(arm: FlexibleArm, postures: Array, rate: float) -> float:
     n, rest = arm.n, np.zeros(arm.modes)
     J = equations_of_motion(arm, postures, rest, np.zeros(n), rest).J
     felt = np.linalg.inv(J)[:, :n, :n] @ J[:, :n, :n]
-    largest = float(np.linalg.eigvals(felt).real.max())
-    return SAMPLED_GAIN * rate / (2.0 * largest)
+    return SAMPLED_GAIN * rate / (2.0 * float(np.linalg.eigvals(felt).real.max()))

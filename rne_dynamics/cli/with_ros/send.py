@@ -93,12 +93,15 @@ def _moved(args: argparse.Namespace, kept: dict[RunningNode, dict[str, float]]) 
             _recover(nodes, controller)
             if not (args.goal or args.home or args.trajectory):
                 return _held(nodes, controller, args.timeout)
-        if not follows_trajectories(nodes, controller):
-            raise ControlError(f"{controller.name} follows no trajectories; use computed_torque_controller")
-        if controller.mode in ENDED:
-            raise ControlError(f"{controller.name} has released the arm ({controller.mode}); give --recover to hold it")
-        if not controller.topic:
-            raise ControlError(f"it is not known where {controller.name} receives joint states; try again")
+        name, mode = controller.name, controller.mode
+        for wrong, text in (
+            (not follows_trajectories(nodes, controller), f"{name} follows no trajectories; use "
+             "computed_torque_controller"),
+            (mode in ENDED, f"{name} has released the arm ({mode}); give --recover to hold it"),
+            (not controller.topic, f"it is not known where {name} receives joint states; try again"),
+        ):
+            if wrong:
+                raise ControlError(text)
         model = read_model(nodes, controller)
         if path is not None and args.fastest:
             path = _fastest(args.trajectory, path, model)
@@ -107,8 +110,7 @@ def _moved(args: argparse.Namespace, kept: dict[RunningNode, dict[str, float]]) 
         elif args.home:
             goal = dict(zip(model.robot.joint_names, model.home.tolist(), strict=True))
         else:
-            words = [word.strip() for word in args.goal]
-            goal = parse_goal(words, model.robot, model.lower, model.upper)
+            goal = parse_goal([word.strip() for word in args.goal], model.robot, model.lower, model.upper)
         if args.path_tolerance is not None:
             kept[controller] = path_tolerances(nodes, controller, model.robot.joint_names)
             set_parameters(nodes, controller, dict.fromkeys(kept[controller], args.path_tolerance))
@@ -123,18 +125,19 @@ def _moved(args: argparse.Namespace, kept: dict[RunningNode, dict[str, float]]) 
 
 def _options(args: argparse.Namespace) -> dict[str, float | bool]:
     """Parameters of the motion, checked."""
-    motions = bool(args.goal) + args.home + (args.trajectory is not None)
-    if motions > 1:
-        raise ArgumentError("give one of --home, --trajectory and a goal")
-    if not (motions or args.recover):
-        raise ArgumentError("no goal is given; write JOINT=VALUE, a VALUE for each joint, --home or --trajectory")
-    if not motions:
-        for name in {"duration", "speed", "fastest", "tolerance", "path_tolerance"} & args.given:
-            option = name.replace("_", "-")
-            raise ArgumentError(f"--{option} is for a motion; give a goal, or leave it out with --recover alone")
-    fastest = args.fastest and args.trajectory is None
-    if fastest and {"duration", "speed"} & args.given:
-        raise ArgumentError("--duration and --speed are for a motion that is not the fastest; leave them out")
+    motions, fastest = bool(args.goal) + args.home + (args.trajectory is not None), args.fastest and not args.trajectory
+    options = {"duration", "speed", "fastest", "tolerance", "path_tolerance"} & args.given
+    named = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(options))
+    for wrong, text in (
+        (motions > 1, "give one of --home, --trajectory and a goal"),
+        (not (motions or args.recover), "no goal is given; write JOINT=VALUE, a VALUE for each joint, --home or "
+         "--trajectory"),
+        (not motions and bool(options), f"{named} is for a motion; give a goal, or leave it out with --recover alone"),
+        (fastest and bool({"duration", "speed"} & options), "--duration and --speed are for a motion that is not the "
+         "fastest; leave them out"),
+    ):
+        if wrong:
+            raise ArgumentError(text)
     given = {"tolerance": args.tolerance, "timeout": args.timeout, "duration": args.duration,
              "velocity_scale": args.speed, "fastest": fastest or None}  # fmt: skip
     return {name: value for name, value in given.items() if value is not None}

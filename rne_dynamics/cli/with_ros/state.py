@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Group, RenderableType
-from rich.live import Live
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -26,18 +25,19 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   rne state
-  rne state --watch
   rne state --json --node /left/computed_torque_controller
 
 exit code: 0 if every controller holds or moves its arm and receives joint states, 1 if not, or if none runs
 """
-#: Longest wait for what nodes publish, s, and time between two pictures of --watch, s.
-REPORTS, REFRESH = 3.0, 0.5
+#: Longest wait for what nodes publish, s.
+REPORTS = 3.0
+#: Limits of a model, and their keys in the answer.
+LIMITS = {"lower": "lower", "upper": "upper", "velocity": "velocity_limit", "effort": "effort_limit"}
 LEVELS = {0: "ok", 1: "warning", 2: "error", 3: "stale"}
 
 
 ARGUMENTS = (
-    node_option("all that run"), flag("--watch", "repeat until Ctrl-C"), flag("--json", "print the values as JSON"),
+    node_option("all that run"), flag("--json", "print the values as JSON"),
 )  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         if wanted is not None and wanted not in nodes.by_name:
             nodes.controller(wanted)  # raises
         shown = _shown(nodes, wanted)
-        if not any(node.kind != "simulator" for node in shown) and not args.watch:
+        if not any(node.kind != "simulator" for node in shown):
             simulators = ", ".join(node.name for node in shown)
             raise ControlError(
                 "no controller runs in this ROS domain"
@@ -61,9 +61,7 @@ def run(args: argparse.Namespace) -> int:
         models = _models(nodes, shown)
         controllers = [node for node in shown if node.kind == "controller"]
         nodes.spin(2.0 * STALE, lambda: not any(map(stale, controllers)))  # the next one after a stall comes late
-        if args.watch:
-            _watch(nodes, wanted, models)
-        elif args.json:
+        if args.json:
             print(json.dumps(reports(shown, models), indent=2))
         else:
             console().print(picture(reports(shown, models)))
@@ -97,16 +95,6 @@ def _models(nodes: RunningNodes, shown: list[RunningNode]) -> Models:
     return models
 
 
-def _watch(nodes: RunningNodes, wanted: str | None, models: Models) -> None:
-    with Live(console=console(), auto_refresh=False) as live:
-        while True:
-            nodes.look()
-            shown = _shown(nodes, wanted)
-            models.update(_models(nodes, [node for node in shown if node.name not in models]))
-            live.update(picture(reports(shown, models)) if shown else Text("no controller runs"), refresh=True)
-            nodes.spin(REFRESH)
-
-
 def reports(shown: list[RunningNode], models: Models) -> list[dict[str, Any]]:
     """All that is known about the nodes as plain values, SI units; null for what is not known."""
     found = []
@@ -134,21 +122,19 @@ def level(node: RunningNode) -> int:
 
 def joints(node: RunningNode, model: RunningModel | str | None) -> list[dict[str, Any]]:
     """Position, velocity and effort of each joint, with its limits where the model is known."""
-    state = node.joints
+    state, known = node.joints, None if isinstance(model, str) else model
     if state is None:
         return []
-    known = None if model is None or isinstance(model, str) else model
-    names = list(state.name) if known is None else [n for n in known.robot.joint_names if n in state.name]
+    places = {name: k for k, name in enumerate(state.name)}
     rows = []
-    for name in names:
-        place = list(state.name).index(name)
-        row: dict[str, Any] = {"name": name}
-        for key, values in (("position", state.position), ("velocity", state.velocity), ("effort", state.effort)):
-            row[key] = finite(values[place]) if place < len(values) else None
+    for name in places if known is None else [n for n in known.robot.joint_names if n in places]:
+        given = {"position": state.position, "velocity": state.velocity, "effort": state.effort}
+        row: dict[str, Any] = {"name": name} | {
+            key: finite(values[places[name]]) if places[name] < len(values) else None for key, values in given.items()
+        }
         if known is not None:
             j = known.robot.joint_index(name)
-            row |= {key: finite(getattr(known, key)[j]) for key in ("lower", "upper")}
-            row |= {f"{key}_limit": finite(getattr(known, key)[j]) for key in ("velocity", "effort")}
+            row |= {key: finite(getattr(known, what)[j]) for what, key in LIMITS.items()}
         rows.append(row)
     return rows
 
@@ -214,21 +200,19 @@ def stale(node: RunningNode) -> bool:
 
 def trouble(node: RunningNode) -> tuple[str, str] | None:
     """Reason why a controller does not hold the arm, and the remedy; None if it holds it."""
-    recover = f"remove the cause, then `{rne('send --recover')}`"
-    if not node.mode:
-        return "its state is not known", "wait, or look into its log"
-    if node.mode == "fault":
-        return f"fault: {node.values.get('last fault') or node.values.get('cause', '')}", recover
-    if node.mode == "released":
-        return f"the arm is released: {node.values.get('cause', '')}", f"`{rne('send --recover')}` holds it again"
-    if node.mode == "waiting":
-        if node.status is not None and level(node) > 0:
-            return f"no usable joint state yet: {node.status.message}", "remove the cause"
-        where = node.topic or "joint_states"
-        return "no usable joint state yet", f"start the driver or the simulator; they publish {where}"
-    if node.mode not in HELD:
-        return f"it is {node.mode}: {node.values.get('cause', '')}", "wait until the stop has ended, or activate it"
-    if stale(node):
-        age = "none came" if node.age is None else f"the last one came {node.age:.2f} s ago"
-        return f"joint states on {node.topic or 'joint_states'}: {age}", "check the driver or the simulator"
-    return None
+    cause, where, recover = node.values.get("cause", ""), node.topic or "joint_states", rne("send --recover")
+    refused = node.status is not None and level(node) > 0
+    age = "none came" if node.age is None else f"the last one came {node.age:.2f} s ago"
+    cases = (
+        (not node.mode, "its state is not known", "wait, or look into its log"),
+        (node.mode == "fault", f"fault: {node.values.get('last fault') or cause}",
+         f"remove the cause, then `{recover}`"),
+        (node.mode == "released", f"the arm is released: {cause}", f"`{recover}` holds it again"),
+        (node.mode == "waiting" and refused,
+         f"no usable joint state yet: {node.status.message if node.status else ''}", "remove the cause"),
+        (node.mode == "waiting", "no usable joint state yet",
+         f"start the driver or the simulator; they publish {where}"),
+        (node.mode not in HELD, f"it is {node.mode}: {cause}", "wait until the stop has ended, or activate it"),
+        (stale(node), f"joint states on {where}: {age}", "check the driver or the simulator"),
+    )  # fmt: skip
+    return next(((wrong, remedy) for holds, wrong, remedy in cases if holds), None)

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rne_dynamics.description.lint.findings import Finding, Reading, error, note, warning
+from rne_dynamics.description.lint.findings import Finding, Reading, error, first_of, note, warning
 from rne_dynamics.description.lint.joints import lint_origin
 from rne_dynamics.description.markup import Element, read_number
 from rne_dynamics.description.outline import INERTIAL_ELEMENTS, LinkOutline, Outline, lint_children
 from rne_dynamics.model.inertia import Inertia, symmetric
-from rne_dynamics.model.principal import principal_moments, triangle_margin
+from rne_dynamics.model.principal import principal_moments
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint
 
 MOMENTS = INERTIAL_ELEMENTS["inertia"]
@@ -48,12 +48,7 @@ def lint_link(link: LinkOutline) -> Iterator[Finding]:
 
 def _lint_centre(inertial: Element, where: str) -> Iterator[Finding]:
     origin = inertial.first("origin")
-    words = [] if origin is None else origin.attributes.get("xyz", "").split()
-    try:
-        distance = math.hypot(*map(float, words))
-    except ValueError:
-        return  # reported by lint_origin
-    if origin is not None and distance > FARTHEST:
+    if origin is not None and (distance := math.hypot(*origin.numbers.get("xyz", ()))) > FARTHEST:
         yield warning(
             origin.line, f"{where} <origin>", f"the mass centre is {distance:g} m from the link's frame",
             "convert from millimetres if that is what it is",
@@ -64,23 +59,21 @@ def _mass(inertial: Element, where: str) -> Reading[float | None]:
     element = inertial.first("mass")
     where = f"{where} <mass>"
     if element is None or "value" not in element.attributes:
-        line = inertial.line if element is None else element.line
         yield error(
-            line, where, "the mass is missing; it must be one finite number", 'write <mass value="..."/>, in kg'
-        )
+            (element or inertial).line, where, "the mass is missing; it must be one finite number",
+            'write <mass value="..."/>, in kg',
+        )  # fmt: skip
         return None
     mass = yield from read_number(element, "value", where)
     if mass is None:
         return None
-    if mass < 0.0:
-        yield error(element.line, where, f"value is {mass:g} kg; a mass must not be negative", "write the mass in kg")
-        return None
-    if mass > _HEAVIEST:
-        yield warning(
-            element.line, where, f"value is {mass:g} kg, heavier than {_HEAVIEST:g} kg",
-            "convert from grams if that is what it is, or correct the density the CAD export used",
-        )
-    return mass
+    yield from first_of(
+        element.line, where,
+        (mass < 0.0, error, f"value is {mass:g} kg; a mass must not be negative", "write the mass in kg"),
+        (mass > _HEAVIEST, warning, f"value is {mass:g} kg, heavier than {_HEAVIEST:g} kg",
+         "convert from grams if that is what it is, or correct the density the CAD export used"),
+    )  # fmt: skip
+    return None if mass < 0.0 else mass
 
 
 def _moments(inertial: Element, where: str) -> Reading[tuple[float, ...] | None]:
@@ -106,48 +99,30 @@ def _moments(inertial: Element, where: str) -> Reading[tuple[float, ...] | None]
 
 
 def _lint_body(inertial: Element, where: str, mass: float, moments: tuple[float, ...]) -> Iterator[Finding]:
-    element = inertial.first("inertia") or inertial
-    where = f"{where} <inertia>"
-    about_axes = {"ixx": moments[0], "iyy": moments[3], "izz": moments[5]}
-    principal = principal_moments(symmetric(moments))
-    low, middle, high = principal.tolist()
+    low, middle, high = principal_moments(symmetric(moments)).tolist()
     size = max(abs(low), abs(high))
     tolerance = _ROUND_OFF * max(size, _SMALL * mass)
     shown = f"{low:.4g}, {middle:.4g}, {high:.4g} kg m^2"
+    about_axes = {"ixx": moments[0], "iyy": moments[3], "izz": moments[5]}
     negative = [f"{name} is {value:g}" for name, value in about_axes.items() if value < -tolerance]
-    if negative:
-        yield error(
-            element.line, where, f"{', '.join(negative)}; a moment of inertia must not be negative", "correct its sign"
-        )
-    elif low < -tolerance:
-        gross = low < -_GROSS * high
-        make = error if gross else warning
-        yield make(
-            element.line, where, f"is not positive definite: its principal moments are {shown}"
-            + ("" if gross else "; the mass matrix may become indefinite"),
-            "correct signs and units of the products ixy, ixz, iyz (URDF's are negative integrals)",
-        )
-    elif triangle_margin(principal) < -_ROUND_OFF * high - tolerance:
-        yield warning(
-            element.line, where,
-            f"breaks the triangle inequality, which every body obeys: principal moments {shown}, and "
-            f"{low:.4g} + {middle:.4g} < {high:.4g}", "export the inertia about the mass centre from CAD again",
-        )
-    elif mass == 0.0 and size > 0.0:
-        yield warning(
-            element.line, where, f"the mass is 0, but the largest moment is {high:g}; a body with inertia has mass",
-            "write the mass",
-        )
-    elif mass > 0.0 and size == 0.0:
-        yield note(
-            element.line, where, f"is zero for a mass of {mass:g} kg: a point mass", "write the inertia if it matters"
-        )
-    elif mass > 0.01 and 0.0 < high < 1e-8 * mass:
-        yield warning(
-            element.line, where,
-            f"its largest moment is {high:g} kg m^2 for a mass of {mass:g} kg: a body of less than a millimetre",
-            "correct its units, or write 0 if a point mass is meant",
-        )
+    indefinite = f"is not positive definite: its principal moments are {shown}"
+    signs = "correct signs and units of the products ixy, ixz, iyz (URDF's are negative integrals)"
+    yield from first_of(
+        (inertial.first("inertia") or inertial).line, f"{where} <inertia>",
+        (bool(negative), error, f"{', '.join(negative)}; a moment of inertia must not be negative", "correct its sign"),
+        (low < min(-tolerance, -_GROSS * high), error, indefinite, signs),
+        (low < -tolerance, warning, f"{indefinite}; the mass matrix may become indefinite", signs),
+        (low + middle - high < -_ROUND_OFF * high - tolerance, warning,
+         f"breaks the triangle inequality, which every body obeys: principal moments {shown}, and "
+         f"{low:.4g} + {middle:.4g} < {high:.4g}", "export the inertia about the mass centre from CAD again"),
+        (mass == 0.0 and size > 0.0, warning,
+         f"the mass is 0, but the largest moment is {high:g}; a body with inertia has mass", "write the mass"),
+        (mass > 0.0 and size == 0.0, note, f"is zero for a mass of {mass:g} kg: a point mass",
+         "write the inertia if it matters"),
+        (mass > 0.01 and 0.0 < high < 1e-8 * mass, warning,
+         f"its largest moment is {high:g} kg m^2 for a mass of {mass:g} kg: a body of less than a millimetre",
+         "correct its units, or write 0 if a point mass is meant"),
+    )  # fmt: skip
 
 
 #: Radius of gyration over the robot's reach, above which an inertia is in wrong units.
@@ -224,18 +199,16 @@ def _lint_felt(
         felt += multiplier * multiplier * (float(member.axis @ about @ member.axis) if turning else inertia.mass)
         size += multiplier * multiplier * max(float(np.abs(about).max()), inertia.mass)
         rotors += multiplier * multiplier * member.rotor_inertia
-    if felt < -1e-9 * size:
-        yield error(
-            link.element.line, link.where,
-            f"joint {joint.name!r} would move an inertia of {felt:.4g} about its axis; it must be positive",
-            "correct the inertias of the links it moves",
-        )
-    elif felt <= 1e-12 * size and rotors == 0.0:
-        what = "inertia about its axis" if joint.kind in _TURNING else "mass"
-        yield warning(
-            link.element.line, link.where, f"joint {joint.name!r} moves no {what}: its acceleration is undefined",
-            "add the <inertial>, make the joint fixed, or lock it",
-        )
+    what = "inertia about its axis" if joint.kind in _TURNING else "mass"
+    yield from first_of(
+        link.element.line, link.where,
+        (felt < -1e-9 * size, error,
+         f"joint {joint.name!r} would move an inertia of {felt:.4g} about its axis; it must be positive",
+         "correct the inertias of the links it moves"),
+        (felt <= 1e-12 * size and rotors == 0.0, warning,
+         f"joint {joint.name!r} moves no {what}: its acceleration is undefined",
+         "add the <inertial>, make the joint fixed, or lock it"),
+    )  # fmt: skip
 
 
 def _lint_lengths(outline: Outline, tree: KinematicTree, own: dict[str, Inertia]) -> Iterator[Finding]:
@@ -252,8 +225,7 @@ def _lint_lengths(outline: Outline, tree: KinematicTree, own: dict[str, Inertia]
         if length[joint.name] < _LONG or (joint.kind is JointKind.FIXED and joint.parent == tree.root):
             continue  # the robot's placement is not a length of a link
         around = [length[x] for end in (joint.parent, joint.child) for x in joined[end] if x != joint.name]
-        centres = [math.hypot(*own[end].com.tolist()) for end in (joint.parent, joint.child)]
-        longest = max(*around, *centres)
+        longest = max(*around, *[math.hypot(*own[end].com.tolist()) for end in (joint.parent, joint.child)])
         if 0.0 < longest * _OUTREACHES <= length[joint.name]:
             origin = outline.joints[joint.name].element.first("origin") or outline.joints[joint.name].element
             yield warning(
@@ -299,9 +271,8 @@ def _lint_proportion(outline: Outline, tree: KinematicTree, own: dict[str, Inert
             continue
         gyration = math.sqrt(max(0.0, sum(inertia.inertia.diagonal().tolist()) / (2.0 * inertia.mass)))
         if gyration > _VAST * farthest:
-            element = outline.links[name].element
             yield warning(
-                element.line, f"{outline.links[name].where} <inertia>",
+                outline.links[name].element.line, f"{outline.links[name].where} <inertia>",
                 f"is that of a body {gyration:.3g} m across for a mass of {inertia.mass:g} kg, on a robot that reaches "
                 f"{farthest:.3g} m", "correct mass or inertia: grams, or kg mm^2?",
             )

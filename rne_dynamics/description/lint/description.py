@@ -26,6 +26,7 @@ from rne_dynamics.description.lint.findings import (
     Severity,
     collect,
     error,
+    first_of,
     warning,
 )
 from rne_dynamics.description.lint.joints import lint_joint
@@ -60,6 +61,7 @@ def read_rotors(outline: Outline) -> Reading[dict[str, float]]:
             )
             continue
         inertia = yield from _value(inertia_at[0], _INERTIA, where)
+        ratio = yield from _ratio(transmission, actuators, joints[0], where)
         name = joints[0].attributes.get("name", "")
         joint = outline.joints.get(name)
         if joint is None or joint.kind not in ONE_FREEDOM:
@@ -68,23 +70,17 @@ def read_rotors(outline: Outline) -> Reading[dict[str, float]]:
                 joints[0].line, where, f"drives joint {name!r}, {what}; its rotor inertia is left out",
                 "name a joint that moves",
             )
-            continue
-        ratio = yield from _ratio(transmission, actuators, joints[0], where)
-        if inertia is None or ratio is None:
-            continue
-        if inertia < 0.0 or inertia * ratio * ratio > LARGEST:
-            yield warning(
+        elif inertia is not None and ratio is not None:
+            usable = 0.0 <= inertia * ratio * ratio <= LARGEST
+            yield from first_of(
                 inertia_at[0].line, where,
-                f"rotor inertia {inertia:g} kg m^2 with gear ratio {ratio:g} is left out: negative or vast",
-                "write the rotor's own inertia in kg m^2",
-            )
-            continue
-        if name in reflected:
-            yield warning(
-                transmission.line, where, f"is a second drive with rotor inertia on joint {name!r}; both are added",
-                "check both",
-            )
-        reflected[name] = reflected.get(name, 0.0) + inertia * ratio * ratio
+                (not usable, warning,
+                 f"rotor inertia {inertia:g} kg m^2 with gear ratio {ratio:g} is left out: negative or vast",
+                 "write the rotor's own inertia in kg m^2"),
+                (name in reflected, warning,
+                 f"is a second drive with rotor inertia on joint {name!r}; both are added", "check both"),
+            )  # fmt: skip
+            reflected[name] = reflected.get(name, 0.0) + usable * inertia * ratio * ratio
     return reflected
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
+from itertools import islice
 from typing import TypeVar
 
 from rne_dynamics.advice import rne
@@ -93,6 +94,13 @@ class FaultyDescriptionError(DescriptionError):
 
 #: Findings of each severity: line, element, message and fix.
 error, warning, note = (partial(Finding, severity) for severity in Severity)
+#: Whether a fault is there, the maker of its finding, message and fix.
+Case = tuple[bool, Callable[[int, str, str, str], Finding], str, str]
+
+
+def first_of(line: int, element: str, *cases: Case) -> Iterator[Finding]:
+    """Yield the finding of the first case that holds, if any does."""
+    yield from islice((make(line, element, message, fix) for holds, make, message, fix in cases if holds), 1)
 
 
 def collect(reading: Reading[_T], found: list[Finding]) -> _T:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from rne_dynamics.description.lint.findings import Finding, Reading, collect, error, note, warning
+from rne_dynamics.description.lint.findings import Finding, Reading, collect, error, first_of, note, warning
 from rne_dynamics.description.lint.structure import mimic_holds
 from rne_dynamics.description.markup import Element, read_number, read_numbers
 from rne_dynamics.description.outline import POSITION, UNBOUNDED, JointOutline, Outline
@@ -71,18 +71,14 @@ def _lint_axis(joint: JointOutline) -> Iterator[Finding]:
     xyz = yield from read_numbers(axis, "xyz", 3, where)
     if xyz is None:
         return
-    length = math.hypot(*xyz)
-    if length < 1e-12:
-        yield error(
-            axis.line, where, f"xyz is {axis.attributes['xyz']!r}; an axis must not be zero",
-            "write the direction of motion, or make the joint fixed",
-        )
-    elif abs(length - 1.0) > 1e-3:
-        yield warning(
-            axis.line, where,
-            f"xyz is {axis.attributes['xyz']!r}, of length {length:.6g}; an axis must be a unit vector",
-            "divide it by its length (done here on loading)",
-        )
+    length, given = math.hypot(*xyz), axis.attributes["xyz"]
+    yield from first_of(
+        axis.line, where,
+        (length < 1e-12, error, f"xyz is {given!r}; an axis must not be zero",
+         "write the direction of motion, or make the joint fixed"),
+        (abs(length - 1.0) > 1e-3, warning, f"xyz is {given!r}, of length {length:.6g}; an axis must be a unit vector",
+         "divide it by its length (done here on loading)"),
+    )  # fmt: skip
 
 
 def _limits(joint: JointOutline, follows: bool) -> Reading[tuple[float, float] | None]:
@@ -120,25 +116,20 @@ def _limits(joint: JointOutline, follows: bool) -> Reading[tuple[float, float] |
     lower, upper = bounds
     if lower is None or upper is None:
         return None
+    turns = joint.kind is JointKind.REVOLUTE
+    most, unit, mistaken = (_MOST_TURN, "rad", "degrees") if turns else (_MOST_STROKE, "m", "millimetres")
+    yield from first_of(
+        limit.line, where,
+        (lower > upper, error, f"lower is {lower:g}, above upper, which is {upper:g}; lower must not exceed upper",
+         "swap them"),
+        (lower == upper, warning, f"lower and upper are both {lower:g}: the joint cannot move",
+         "write the range, or make it fixed"),
+        (most < max(abs(lower), abs(upper)) < 1e4, warning,
+         f"lower is {lower:g} and upper {upper:g} {unit}, more than {most:.4g} {unit}",
+         f"convert from {mistaken} if that is what they are"),
+    )  # fmt: skip
     if lower > upper:
-        yield error(
-            limit.line, where, f"lower is {lower:g}, above upper, which is {upper:g}; lower must not exceed upper",
-            "swap them",
-        )
         return None
-    most, unit, mistaken = (
-        (_MOST_TURN, "rad", "degrees") if joint.kind is JointKind.REVOLUTE else (_MOST_STROKE, "m", "millimetres")
-    )
-    if lower == upper:
-        yield warning(
-            limit.line, where, f"lower and upper are both {lower:g}: the joint cannot move",
-            "write the range, or make it fixed",
-        )
-    elif most < max(abs(lower), abs(upper)) < 1e4:
-        yield warning(
-            limit.line, where, f"lower is {lower:g} and upper {upper:g} {unit}, more than {most:.4g} {unit}",
-            f"convert from {mistaken} if that is what they are",
-        )
     return (yield from _lint_soft_limits(joint, lower, upper))
 
 
@@ -155,15 +146,13 @@ def _lint_soft_limits(joint: JointOutline, lower: float, upper: float) -> Readin
                 return lower, upper
             soft[k] = value
     narrowed = narrowed_limits(lower, upper, soft[0], soft[1])
-    if narrowed is None:
-        if lower < upper:
-            yield warning(
-                safety.line, where,
-                f"the soft limits {soft[0]:g} to {soft[1]:g} leave nothing of the joint's range {lower:g} to "
-                f"{upper:g}; they are ignored", "write soft limits inside the range, or delete them",
-            )
-        return lower, upper
-    return narrowed
+    if narrowed is None and lower < upper:
+        yield warning(
+            safety.line, where,
+            f"the soft limits {soft[0]:g} to {soft[1]:g} leave nothing of the joint's range {lower:g} to "
+            f"{upper:g}; they are ignored", "write soft limits inside the range, or delete them",
+        )
+    return narrowed or (lower, upper)
 
 
 def narrowed_limits(lower: float, upper: float, soft_lower: float, soft_upper: float) -> tuple[float, float] | None:
@@ -173,24 +162,20 @@ def narrowed_limits(lower: float, upper: float, soft_lower: float, soft_upper: f
 
 
 def _lint_bound(limit: Element, attribute: str, where: str, follows: bool) -> Iterator[Finding]:
-    meaning = "no effort can be commanded" if attribute == "effort" else "the joint may not move"
+    sheet, missing = f'write {attribute}="..." from the data sheet', f"{attribute} is missing: it has no bound"
     if attribute not in limit.attributes:
-        if not follows:
-            fix = f'write {attribute}="..." from the data sheet'
-            yield warning(limit.line, where, f"{attribute} is missing: it has no bound", fix)
+        yield from first_of(limit.line, where, (not follows, warning, missing, sheet))
         return
     value = yield from read_number(limit, attribute, where, largest=math.inf)
-    if value is None:
-        return
-    if value < 0.0:
-        yield error(
-            limit.line, where, f"{attribute} is {value:g}; it must not be negative",
-            "write the largest magnitude allowed",
-        )
-    elif (value == 0.0 or value >= UNBOUNDED) and not follows:
-        meaning = meaning if value == 0.0 else "it has no bound"
-        yield warning(limit.line, where, f"{attribute} is {value:g}: {meaning}",
-                      f"write the {attribute} of the data sheet")  # fmt: skip
+    if value is not None:
+        nothing = "no effort can be commanded" if attribute == "effort" else "the joint may not move"
+        yield from first_of(
+            limit.line, where,
+            (value < 0.0, error, f"{attribute} is {value:g}; it must not be negative",
+             "write the largest magnitude allowed"),
+            (value == 0.0 and not follows, warning, f"{attribute} is 0: {nothing}", sheet),
+            (value >= UNBOUNDED and not follows, warning, f"{attribute} is {value:g}: it has no bound", sheet),
+        )  # fmt: skip
 
 
 def _lint_dynamics(joint: JointOutline) -> Iterator[Finding]:
@@ -223,21 +208,17 @@ def _lint_friction(joint: JointOutline) -> Iterator[Finding]:
         return
     unit, per = ("N", "m/s") if joint.kind is JointKind.PRISMATIC else ("N m", "rad/s")
     friction, damping = (dynamics.numbers.get(name, (0.0,))[0] for name in ("friction", "damping"))
-    swapped = f"; are damping ({damping:g}) and friction ({friction:g}) swapped?"
-    if friction >= effort:
-        yield warning(
-            dynamics.line, f"{joint.where} <dynamics>",
-            f"friction is {friction:g} {unit}, while the effort limit is {effort:g} {unit}: its drive cannot move it",
-            "correct friction or effort" + (swapped if damping < effort else ""),
-        )
-    elif damping * velocity > effort - friction and velocity <= _MOST_SPEED:
-        fastest = (effort - friction) / damping
-        yield note(
-            dynamics.line, f"{joint.where} <dynamics>",
-            f"with damping {damping:g} and friction {friction:g} the effort limit of {effort:g} {unit} is used up at "
-            f"{fastest:.3g} {per}, while the velocity limit is {velocity:g} {per}",
-            "correct damping, friction or the limits" + (swapped if damping + friction * velocity <= effort else ""),
-        )
+    fastest = (effort - friction) / damping if damping else math.inf
+    yield from first_of(
+        dynamics.line, f"{joint.where} <dynamics>",
+        (friction >= effort, warning,
+         f"friction is {friction:g} {unit}, while the effort limit is {effort:g} {unit}: its drive cannot move it",
+         "correct friction or effort; are damping and friction swapped?"),
+        (fastest < velocity <= _MOST_SPEED, note,
+         f"with damping {damping:g} and friction {friction:g} the effort limit of {effort:g} {unit} is used up at "
+         f"{fastest:.3g} {per}, while the velocity limit is {velocity:g} {per}",
+         "correct damping, friction or the limits; are damping and friction swapped?"),
+    )  # fmt: skip
 
 
 def _lint_mimic(outline: Outline, joint: JointOutline, span: tuple[float, float] | None) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from difflib import get_close_matches
 
-from rne_dynamics.description.lint.findings import Finding, error, note, warning
+from rne_dynamics.description.lint.findings import Finding, error, first_of, note, warning
 from rne_dynamics.description.outline import JointOutline, Outline
 from rne_dynamics.model.tree import ONE_FREEDOM, JointKind
 
@@ -95,37 +95,26 @@ def _lint_mimics(outline: Outline) -> Iterator[Finding]:
         mimic = joint.element.first("mimic")
         if mimic is None:
             continue
-        where = f"{joint.where} <mimic>"
         leader_name = mimic.attributes.get("joint", "")
         leader = outline.joints.get(leader_name)
-        if joint.kind is JointKind.FIXED:
-            yield note(mimic.line, where, "a fixed joint cannot mimic; this is ignored", "delete the <mimic>")
-        elif joint.kind not in ONE_FREEDOM:
-            yield error(
-                mimic.line, where, f"a {joint.kind.value} joint cannot mimic; one coordinate is needed",
-                "delete the <mimic>",
-            )
-        elif leader is None:
-            near = _near(leader_name, outline.joints)
-            hint = f"write {' or '.join(map(repr, near))}" if near else "name a joint that exists"
-            yield warning(
-                mimic.line, where,
-                f"there is no joint {leader_name!r}; the mimic is ignored and the joint moves by itself", hint,
-            )
-        elif leader.kind not in ONE_FREEDOM:
-            yield error(
-                mimic.line, where,
-                f"follows {leader.where}, which is {leader.kind.value}; it must be revolute, continuous or prismatic",
-                "name a joint that moves, or make this one fixed",
-            )
-        elif joint.name not in in_circle:
-            circle = _circle(outline, joint)
-            in_circle.update(circle)
-            if circle:
-                yield error(
-                    mimic.line, where, f"joints mimic each other in a circle: {' -> '.join([*circle, circle[0]])}",
-                    "let one of them move by itself",
-                )
+        near = _near(leader_name, outline.joints) if leader is None else []
+        fixed, moves = joint.kind is JointKind.FIXED, joint.kind in ONE_FREEDOM
+        circle = [] if joint.name in in_circle or leader is None else _circle(outline, joint)
+        in_circle.update(circle)
+        yield from first_of(
+            mimic.line, f"{joint.where} <mimic>",
+            (fixed, note, "a fixed joint cannot mimic; this is ignored", "delete the <mimic>"),
+            (not moves, error, f"a {joint.kind.value} joint cannot mimic; one coordinate is needed",
+             "delete the <mimic>"),
+            (leader is None, warning,
+             f"there is no joint {leader_name!r}; the mimic is ignored and the joint moves by itself",
+             f"write {' or '.join(map(repr, near))}" if near else "name a joint that exists"),
+            (leader is not None and leader.kind not in ONE_FREEDOM, error,
+             f"follows joint {leader_name!r}, which is {leader.kind.value if leader else ''}; it must be revolute, "
+             "continuous or prismatic", "name a joint that moves, or make this one fixed"),
+            (bool(circle), error, f"joints mimic each other in a circle: {' -> '.join([*circle, *circle[:1]])}",
+             "let one of them move by itself"),
+        )  # fmt: skip
 
 
 def _circle(outline: Outline, joint: JointOutline) -> list[str]:

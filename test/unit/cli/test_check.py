@@ -43,15 +43,6 @@ def test_warnings_fail_only_with_strict(tmp_path: Path, run_rne) -> None:
     run_rne("check", "puma560", "--strict")
 
 
-def test_what_urdf_parser_py_refuses_is_a_note(tmp_path: Path, run_rne) -> None:
-    path = tmp_path / "arm.urdf"
-    path.write_text(ARM.replace("</robot>", '  <transmission name="t"/>\n</robot>'))
-    out = run_rne("check", path, "--strict").out
-    assert "urdf_parser_py refuses the file here (Required element not set in XML: type)" in out
-    assert "17" in out.split("transmission 't'")[0].splitlines()[-1]
-    assert out.endswith(f"{path}: 1 note\n")
-
-
 def test_standard_input(monkeypatch: pytest.MonkeyPatch, run_rne) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(ARM.encode())))
     assert run_rne("check", "-").out == "<stdin>: nothing to fix\n"

@@ -23,9 +23,7 @@ PROGRAM = f"""
 import resource, sys
 resource.setrlimit(resource.RLIMIT_CPU, ({int(4 * MOST_TIME)},) * 2)
 resource.setrlimit(resource.RLIMIT_AS, ({6 * MOST_MEMORY},) * 2)
-from rne_dynamics import input_file
 from rne_dynamics.cli.start import main
-input_file.PATIENCE = 1.0  # s, with pipes that do not end
 sys.exit(main())
 """
 

@@ -25,7 +25,6 @@ def test_all_robots_are_listed_with_their_joints(figures, run_rne):
     listed = {row["name"]: row for row in figures("list")}
     for name in (*shipped_robots(), *shipped_models()):
         assert listed[name]["joints"] == rne.load_model(name).rigid.n, name
-        assert listed[name]["about"]
     assert listed["pantograph"]["kind"] == "mechanism with closed loops"
     assert listed["flexible_arm"]["kind"] == "arm with flexible links"
     assert listed["ur10"]["joints"] == rne.load_urdf("ur10").n == 6

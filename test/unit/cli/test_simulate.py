@@ -126,22 +126,6 @@ def test_flexible_links_swing_freely(simulated):
     assert min(link["largest_deflection"] for link in report["links"]) > 1e-3
 
 
-def test_many_samples_give_figures_files_and_a_band(tmp_path, run_rne, simulated):
-    csv, npz, png = (tmp_path / name for name in ("many.csv", "many.npz", "band.png"))
-    move = ("puma560", "--seconds", "0.6", "--samples", "12", "--vary", "mass=5%", "--vary", "friction=20%")
-    files = ("--out", str(csv), "--out", str(npz), "--plot", str(png))
-    report = simulated(*move, "--vary", "payload=link6:1", *files)
-    assert report["done"] == report["samples"] == 12
-    assert len(csv.read_text().splitlines()) == 13
-    with np.load(npz) as saved:
-        assert saved["kept_q"].shape[::2] == (12, 6)
-    assert png.read_bytes().startswith(b"\x89PNG")
-    again = simulated(*move, "--vary", "payload=link6:1", "--threads", "1")
-    assert again["joints"] == report["joints"]
-    assert simulated(*move, "--seed", "1")["joints"] != report["joints"]
-    assert "12 of 12 samples" in run_rne("simulate", *move).out
-
-
 def test_an_arm_on_a_ship(tmp_path, simulated):
     motion = Path(__file__).parents[3] / "examples" / "ship_motion.csv"
     ship = ("puma560", "--base-motion", str(motion), "--seconds", "0.6")

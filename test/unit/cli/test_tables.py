@@ -17,7 +17,6 @@ QUICK = [
     ["info", "ur10", "--at", "elbow_joint=90deg"], ["check", "pantograph"], ["check", "baxter"],
     ["simulate", "puma560", "--seconds", "0.3"], ["simulate", "baxter", "--free", "--seconds", "0.1"],
     ["simulate", "cylindrical", "--to", "joint2=0.2", "--seconds", "0.5"],
-    ["simulate", "panda", "--seconds", "0.3", "--samples", "2", "--vary", "mass=5%"],
 ]  # fmt: skip
 SLOW = [["verify", name, "--states", "2"] for name in ("puma560", "pantograph", "flexible_arm")]
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]\d+)?(?![\w.])")

@@ -106,24 +106,6 @@ def test_check_finds_what_the_table_leaves_out(file: Path, capsys) -> None:
     assert "joint 'joint3'" in {f["element"] for f in report["urdf"]["findings"]}  # continuous, without <limit>
 
 
-def test_check_finds_right_angles_with_too_few_digits(tmp_path: Path, capsys) -> None:
-    """Calibrated angles, which are near a right one, are left alone."""
-    angles = (1.5708, -1.57, 3.14159, 1.5701, 1e-4, 1.5707963267948966)
-    rows = "".join(f"    - {{alpha: {x}, mass: 1}}\n" for x in angles)
-    file = tmp_path / "arm.yaml"
-    file.write_text(f"dh:\n  convention: modified\n  links:\n{rows}")
-    assert main(["check", str(file), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["findings"]
-    assert [(f["severity"], f["line"], f["element"]) for f in found] == [
-        ("warning", 4, "dh link 'link1' alpha"),
-        ("warning", 5, "dh link 'link2' alpha"),
-        ("warning", 6, "dh link 'link3' alpha"),
-    ]
-    assert "is 1.5708, which is 4e-06 rad off" in found[0]["message"]
-    assert found[0]["fix"] == "write 1.5707963267948966 if that is meant"
-    assert rne.load_model(file).n == 6
-
-
 def test_nodes_take_it_and_publish_its_urdf(file: Path) -> None:
     """The parameter `model`, some joints locked, and what viewers get as robot_description."""
     described = load_robot(str(file), "", ["waist", "joint3"], [])

@@ -217,7 +217,7 @@ FAULTS = {
     "modes missing": (("    modes: {y: 2}\n", ""), "<text>:4: flexible link 'link1': modes is missing*`modes: {y: 2}`"),
     "half a mode": (
         ("modes: {y: 2}", "modes: {y: 1.5}"),
-        "<text>:8: flexible link 'link1' modes y: is 1.5; *whole number",
+        "<text>:8: flexible link 'link1' modes y: is '1.5'; *whole number",
     ),
     "mode kind": (("modes: {y: 2}", "modes: {x: 2}"), "<text>:8: flexible link 'link1' modes: key 'x' is unknown"),
     "nothing to bend by": (

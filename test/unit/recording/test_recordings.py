@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +14,6 @@ from rosbags.rosbag2 import Reader, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from rne_dynamics.cli.main import main
-from rne_dynamics.cli.simulated.motion import MOST_NUMBERS
 from rne_dynamics.errors import RecordingError
 from rne_dynamics.recording.mcap_file import FLOATS, JOINT_STATE, McapFile, definition, float_arrays, joint_states
 from rne_dynamics.recording.reading import read_recording
@@ -228,9 +226,9 @@ def test_two_arms_differ_by_their_topic(tmp_path):
     ("bad.mcap", b"MCAP", "cannot be read as MCAP"),
     ("bad.db3", b"nothing", "cannot be read as a ROS 2 bag"),
     ("bad.npz", b"nothing", "cannot be read"),
-    ("bad.csv", b"a,b\n1,2\n", "has the columns a, b"),
-    ("short.csv", b"time,q/a\n0,1\n1\n", "line 3 has 1 values"),
-    ("word.csv", b"time,q/a\n0,x\n", "numbers only"),
+    ("bad.csv", b"a,b\n1,2\n2,3\n", "has the columns a, b"),
+    ("short.csv", b"time,q/a\n0,1\n1\n2,3\n", "row 2 has 1 cells"),
+    ("word.csv", b"time,q/a\n0,1\n1,x\n2,3\n", "among numbers"),
 ])
 def test_errors_name_file_and_fault(tmp_path, name, content, said):
     path = tmp_path / name
@@ -295,7 +293,6 @@ def test_a_file_that_exists_is_kept(tmp_path):
     (["--record", "a.csv"], "its ending must be .mcap"),
     (["--record", "/dev/null/a.mcap"], "'/dev/null' is no folder"),
     (["--out", "a.bag"], "its ending must be .csv, .npz or .mcap"),
-    (["--samples", "2", "--record", "a.mcap"], "holds one run, and --samples makes many"),
 ])
 def test_simulations_that_cannot_be_recorded_do_not_start(arguments, said, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -313,26 +310,3 @@ def test_the_error_is_left_out_where_states_are_missing():
     assert not ((found.t > 0.391) & (found.t < 0.599)).any()
     assert len(found.t) > 150
     assert np.abs(found.values).max() < 1e-4
-
-
-@pytest.mark.parametrize(("arguments", "ending"), [
-    (["puma560"], "csv"), (["puma560"], "npz"), (["puma560", "--free"], "csv"), (["puma560", "--dae"], "csv"),
-    (["pantograph"], "npz"), (["pantograph", "--free"], "csv"), (["flexible_arm"], "npz"),
-    (["flexible_arm", "--free"], "csv"),
-])
-def test_tables_that_would_be_too_large_to_read_are_not_begun(arguments, ending, capsys, tmp_path):
-    path = tmp_path / f"run.{ending}"
-    assert main(["simulate", *arguments, "--seconds", "3000", "--out", str(path)]) == 1
-    assert f"{path} would have " in (said := capsys.readouterr().err)
-    assert re.search(r"rows of \d+ numbers, and `\S*rne plot` reads at most \d+ such rows; simulate a shorter", said)
-    assert not path.exists()
-
-
-@pytest.mark.soak
-def test_the_largest_table_that_is_written_is_read(capsys, tmp_path):
-    path, rows = tmp_path / "run.npz", MOST_NUMBERS // COLUMNS
-    run = ["simulate", "planar2", "--to", "joint1=1", "--out", str(path), "--seconds"]
-    assert main([*run, f"{1e-3 * rows:.3f}"]) == 1
-    assert f"reads at most {rows} such rows" in capsys.readouterr().err
-    assert main([*run, f"{1e-3 * (rows - 1):.3f}"]) == 0
-    assert len(read_recording(path).t) == rows

@@ -1,1 +1,0 @@
-"""Commands for experts: the model as URDF or C, machine code in advance."""
