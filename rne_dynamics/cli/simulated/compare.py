@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -22,16 +23,22 @@ from rne_dynamics.cli.arguments import REPORT, ROBOT, argument, flag, load_robot
 from rne_dynamics.cli.simulated.motion import controller
 from rne_dynamics.cli.with_ros.moves import plan_moves
 from rne_dynamics.control.control_law import ControlLaw
+from rne_dynamics.control.felt_inertia import joint_inertia
 from rne_dynamics.control.laws import law_names
 from rne_dynamics.errors import ArgumentError, ControlError, MissingDependencyError
 from rne_dynamics.figures.style import COLORS, canvas
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.body_inertia import rotor_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.mismatch.comparison import (
     Comparison,
     Result,
     compare_laws,
     drawn_cases,
+    slowest_springs,
+    spring_cases,
     usual_cases,
 )
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
@@ -43,6 +50,7 @@ examples:
   rne compare puma560                          all laws over a table of mismatches
   rne compare puma560 --law computed_torque --law pd_gravity --plot laws.png
   rne compare panda --trials 250 --seed 3      250 arms drawn at random, the same ones for each law
+  rne compare puma560 --springs --report springs.html
   rne compare ur10 --trials 10000 --dask tcp://scheduler:8786
 
 exit code: 0, also where a law failed on some arms; 1 if nothing was compared
@@ -55,6 +63,7 @@ ARGUMENTS = (
     argument("--seconds", type=positive(unit="s"), default=1.0, help="duration of the move (default 1)"),
     argument("--payload-link", metavar="LINK", help="where payloads are (default: the last link)"),
     argument("--trials", type=whole(1, 100_000), metavar="N", help="draw N arms at random instead of the table"),
+    flag("--springs", "which springs and delays each law tolerates, instead of the table"),
     argument("--seed", type=whole(0, 2**63 - 1), default=0, help="seed of the random numbers (default 0)"),
     argument("--bandwidth", type=positive(unit="rad/s"), help="of laws that have one (default 40)"),
     argument("--integral", type=real(0.0), default=0.0, help="integral gain over bandwidth cubed (default 0)"),
@@ -68,18 +77,27 @@ ARGUMENTS = (
 DASK_TIMEOUT = 10.0
 #: Number of failed simulations that are printed.
 _PRINTED = 5
+#: Springs, Hz, and delays, s, of --springs.
+FREQUENCIES, DELAYS = (9.0, 16.0, 25.0, 40.0, 63.0, 100.0, 160.0), (0.0, 2e-3, 4e-3, 6e-3, 1e-2)
 
 
 def run(args: argparse.Namespace) -> Answer:
     """Compare; nothing is judged."""
     check_files(args)
-    if args.dask and args.processes is not None:
-        raise ArgumentError("--dask and --processes are two kinds of comparison; give one")
+    for one, other in (("springs", "trials"), ("dask", "processes")):
+        if getattr(args, one) and getattr(args, other) is not None:
+            raise ArgumentError(f"--{one} and --{other} are two kinds of comparison; give one")
     robot = load_robot(args)
     if robot.kind == "flexible":
         raise ArgumentError(f"robot {robot.name!r} has flexible links; compare laws of an open arm or a mechanism")
+    if args.springs and (robot.kind != "arm" or robot.open_tree.has_mimic):
+        raise ArgumentError(f"--springs is for open arms without mimic joints, and robot {robot.name!r} is none; leave "
+                            "it out")  # fmt: skip
     plan = plan_moves(robot.rigid, 3.0 * args.seconds)
-    remarks: list[str] = []
+    remarks = []
+    if args.springs and not rotor_inertia(robot.open_tree).all():
+        robot = _geared(robot.open_tree, plan.moves[0].start)
+        remarks.append("Joints without rotor inertia were given that of their links at the start, as of matched gears.")
     laws = _laws(args, robot.rigid, plan.moves[0].start, remarks)
     plant = ArmPlant(robot.with_own_code(False).with_effort_limit(plan.effort_limit))
     cases = _cases(args, plant)
@@ -88,10 +106,10 @@ def run(args: argparse.Namespace) -> Answer:
         task = bar.add_task("simulations", total=runs)
         found = compare_laws(plant, laws, plan.moves[0], cases, client=pool,
                              progress=lambda done: bar.update(task, completed=done))  # fmt: skip
-    draw = partial(_plot_trials if args.trials else _plot_table, found=found)
+    draw = partial(_plot_springs if args.springs else _plot_trials if args.trials else _plot_table, found=found)
     if args.plot:
         draw(Path(args.plot))
-    parts = (_summary if args.trials else _table)(found)
+    parts = {True: _springs, False: _summary if args.trials else _table}[args.springs](found)
     pictures: list[Picture] = [(draw, "Every law on the same arms")]
     failed = [f"{case}, {law}: {one.fault}" for case, row in found.results.items()
               for law, one in row.items() if one.fault]  # fmt: skip
@@ -119,12 +137,23 @@ def _laws(args: argparse.Namespace, robot: RigidRobot, start: Array, remarks: li
     return laws
 
 
+def _geared(robot: RobotModel, start: Array) -> RobotModel:
+    """The arm with a rotor inertia at each joint that has none."""
+    held = dict(zip(robot.joint_names, joint_inertia(robot, start).held, strict=True))
+    joints = tuple(replace(joint, rotor_inertia=joint.rotor_inertia or float(held.get(joint.name, 0.0)))
+                   for joint in robot.tree.joints)  # fmt: skip
+    made = assemble(replace(robot.tree, joints=joints), base=robot.base, gravity=robot.gravity)
+    return made.with_effort_limit(robot.effort_limit)
+
+
 def _cases(args: argparse.Namespace, plant: ArmPlant) -> Mapping[str, Mismatch]:
     """Mismatches by name."""
     links = plant.robot.open_tree.links
     link = args.payload_link or max(links, key=lambda name: (links[name].body, list(links).index(name)))
     if plant.robot.open_tree.link(link).body < 0:
         raise ArgumentError(f"--payload-link is {link!r}, which does not move; name a link that does")
+    if args.springs:
+        return spring_cases(FREQUENCIES, DELAYS)
     if args.trials:
         return drawn_cases(link, args.trials, args.seed)
     return usual_cases(plant, link, args.seed)
@@ -188,6 +217,13 @@ def _summary(found: Comparison) -> list[str | Rows]:
         rest = sum(r.stable for r in results)
         rows.append([law, *(f"{x:.3g}" for x in (*rms, peak)), f"{rest} of {len(results)}"])
     return [Rows(("law", "RMS median", "95 %", "worst", "peak", "came to rest"), rows, "errors, mrad or mm")]
+
+
+def _springs(found: Comparison) -> list[str | Rows]:
+    rows = [[law, *(f"{f:g}" if math.isfinite(f) else "none" for f in slowest_springs(found, law).values())]
+            for law in found.laws]  # fmt: skip
+    title = "slowest springs that each law tolerates, Hz, by delay"
+    return [Rows(("law", *(f"{1e3 * d:g} ms" for d in DELAYS)), rows, title)]
 
 
 def _values(found: Comparison, args: argparse.Namespace) -> dict[str, Any]:

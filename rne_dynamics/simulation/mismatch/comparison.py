@@ -13,7 +13,7 @@ eigenvalue e^{jωτ}; half a period, for which a held effort is older than a con
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -232,3 +232,23 @@ def drawn_cases(link: str, count: int, seed: int = 0) -> dict[str, Mismatch]:
             delay=1e-3 * round(10.0 * delay), noise=1e-4 * noise, velocity_noise=1e-2 * noise,
         )  # fmt: skip
     return cases
+
+
+def spring_cases(frequencies: Sequence[float], delays: Sequence[float]) -> dict[str, Mismatch]:
+    """Springs, Hz, with delays, s."""
+    return {f"springs {f:g} Hz, delay {1e3 * d:g} ms": Mismatch(spring_frequency=f, delay=d)
+            for d in delays for f in frequencies}  # fmt: skip
+
+
+def slowest_springs(found: Comparison, law: str) -> dict[float, float]:
+    """By delay, s, the lowest spring frequency, Hz, from which on the law is stable at all; infinite for none."""
+    lowest: dict[float, float] = {}
+    for delay in sorted({case.delay for case in found.cases.values()}):
+        stable = math.inf
+        here = {case.spring_frequency: name for name, case in found.cases.items() if case.delay == delay}
+        for frequency in sorted(here, reverse=True):
+            if not found.results[here[frequency]][law].stable:
+                break
+            stable = frequency
+        lowest[delay] = stable
+    return lowest

@@ -126,9 +126,11 @@ REFUSED = {
         ("nothing", "nothing"),
     ],
     "compare": [
+        ("puma560 --springs --trials 3", "give one"),
         ("puma560 --dask tcp://127.0.0.1:1 --processes 3", "give one"),
         ("flexible_arm", "flexible links"),
         ("iris_simple", "robot 'iris' has no joint or a floating one; the moves need driven joints"),
+        ("four_bar --springs", "--springs is for open arms without mimic joints, and robot 'four_bar' is none"),
         ("puma560 --payload-link base_link", "--payload-link is 'base_link', which does not move"),
         ("puma560 --law fuzzy", "fuzzy"),
         ("puma560 --payload-link hand", "no link named 'hand'"),

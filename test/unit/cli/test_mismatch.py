@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from rne_dynamics.cli.main import main
+from rne_dynamics.cli.simulated import compare
 
 #: What is simulated.
 MOVE = ("puma560", "--seconds", "0.6")
@@ -82,6 +84,14 @@ def test_payloads_are_at_the_last_link_that_moves(figures) -> None:
     report = figures("compare", "ur10", "--seconds", "0.1", "--processes", "1", "--law", "computed_torque")
     found = {one["case"]: one["rms_error"] for one in report["results"]}
     assert found["payload 3 kg"] > 10.0 * found["as the model"]
+
+
+def test_springs_of_an_arm_without_rotors_have_assumed_ones(monkeypatch: pytest.MonkeyPatch, run_rne) -> None:
+    for name, values in (("FREQUENCIES", (100.0,)), ("DELAYS", (0.0,))):
+        monkeypatch.setattr(compare, name, values)
+    said = run_rne("compare", "panda", "--seconds", "0.3", "--springs", "--law", "computed_torque").out
+    assert "that of their links at the start" in " ".join(said.split())
+    assert re.search(r"computed_torque[^0-9]*100 ", said)
 
 
 @pytest.mark.slow  # Dask starts for seconds

@@ -15,6 +15,8 @@ from rne_dynamics.simulation.mismatch.comparison import (
     PAUSE,
     compare_laws,
     drawn_cases,
+    slowest_springs,
+    spring_cases,
     usual_cases,
 )
 
@@ -44,6 +46,13 @@ def test_a_run_that_fails_is_reported_and_others_go_on() -> None:
     assert "elastic joints have no stops" in soft.fault
     assert math.isnan(soft.rms_error)
     assert stiff.stable
+
+
+def test_fast_laws_need_stiffer_springs() -> None:
+    laws = {str(b): rne.ComputedTorque(ARM, rne.Gains.critically_damped(2, b)) for b in (60, 140)}
+    found = compare_laws(PLANT, laws, MOVE, spring_cases((5.0, 15.0), (0.0, 0.01)))
+    assert slowest_springs(found, "60") == {0.0: 15.0, 0.01: math.inf}
+    assert slowest_springs(found, "140") == {0.0: math.inf, 0.01: math.inf}
 
 
 def test_the_table_and_the_draws() -> None:
