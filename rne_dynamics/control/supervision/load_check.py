@@ -8,7 +8,6 @@ does not know; see `payload_estimate`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
@@ -17,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import rare_kernel
-from rne_dynamics.control.model_terms import holding_terms
 from rne_dynamics.control.parameters import check_number, every_joint_driven, frozen_vector
 from rne_dynamics.control.supervision.load_causes import (
     Cause,
@@ -28,8 +26,6 @@ from rne_dynamics.control.supervision.load_causes import (
     payload,
     payload_text,
     quantity,
-    swapped,
-    tilted,
     whole_arm,
 )
 from rne_dynamics.control.supervision.payload_estimate import (
@@ -55,7 +51,7 @@ MOST_OTHERS, MOST_JOINTS = 2, 3
 #: A payload that could be this heavy without being seen is not given in kg: the posture shows none.
 HEAVIEST = 10.0
 #: Causes of which the first says what the second would say more vaguely.
-_COVERS = {("sign", "scale"), ("unit", "scale"), ("signs", "factor"), ("unit", "factor")}
+_COVERS = {("sign", "scale"), ("unit", "scale")}
 
 
 class Diagnosis(NamedTuple):
@@ -65,11 +61,11 @@ class Diagnosis(NamedTuple):
     text: str
 
 
-def diagnose(evidence: Evidence, gravity_at: Callable[[Array], Array] | None) -> Diagnosis:
+def diagnose(evidence: Evidence) -> Diagnosis:
     """Name what leaves no joint beyond what is allowed: smallest misfit plus price first, then nearly as good ones."""
     suspects = chain(
         nothing_reported(evidence), whole_arm(evidence), opposite_signs(evidence), one_joint(evidence),
-        swapped(evidence, gravity_at), tilted(evidence), payload(evidence),
+        payload(evidence),
     )
     fitting = [
         (evidence.misfit(cause.residual) + cause.price, cause)
@@ -90,13 +86,11 @@ def diagnose(evidence: Evidence, gravity_at: Callable[[Array], Array] | None) ->
     return Diagnosis(tuple(causes), f"Likeliest: {causes[0].text}.{_possible(causes[1:])}")
 
 
-def diagnose_pattern(
-    evidence: Evidence, payloads: list[PayloadEstimate], gravity_at: Callable[[Array], Array] | None
-) -> Diagnosis:
+def diagnose_pattern(evidence: Evidence, payloads: list[PayloadEstimate]) -> Diagnosis:
     """Name what could be wrong where no joint alone disagrees, but one of `payloads` explains the pattern of all."""
     best = min(payloads, key=lambda found: evidence.misfit(found.residual))
     own = Cause("payload", best.residual, 0.0, payload_text(evidence, best))
-    all_causes = diagnose(evidence, gravity_at).causes
+    all_causes = diagnose(evidence).causes
     others = [cause for cause in all_causes if cause.kind != "payload"]
     causes = tuple(own if cause.kind == "payload" else cause for cause in all_causes)
     named = any(cause is own for cause in causes)
@@ -128,12 +122,13 @@ def _unexplained(evidence: Evidence) -> str:
         ratios = (evidence.effort / evidence.load.torque)[loaded]
     if len(ratios) > 1 and (ratios > 0.0).all():
         return (
-            "No single cause explains it. All signs are right and the factors differ from joint to joint "
-            f"({ratios.min():.3g} to {ratios.max():.3g}): motor currents rather than torques, or another arm's model?"
+            "No single cause explains it. All signs are right, with factors of "
+            f"{ratios.min():.3g} to {ratios.max():.3g}: another unit, motor currents rather than torques, a tilted "
+            "base, or another arm's model?"
         )
     return (
-        "No single sign, scale, payload, tilt or exchange of two joints explains it: look for several of them at once, "
-        "for joint zeros that are off, for cables and supports, and for another arm's model."
+        "No single sign, scale or payload explains it: look for a tilted base (parameter gravity), exchanged joints, "
+        "joint zeros that are off, cables and supports, and for another arm's model."
     )
 
 
@@ -345,13 +340,13 @@ class LoadCheck:
             text = f"the arm's efforts{without} agree with the model's gravity{notes}"
             return LoadVerdict(True, checked, text)
         if agree:
-            found = diagnose_pattern(replace(evidence, allowed=unsure.reach), loads, self._gravity_at())
+            found = diagnose_pattern(replace(evidence, allowed=unsure.reach), loads)
             text = (
                 f"the arm's efforts{without} are within startup_check.tolerance of the model's gravity, but differ "
                 f"from it as a payload's would: {found.text}{notes}"
             )
         else:
-            found = diagnose(evidence, self._gravity_at())
+            found = diagnose(evidence)
             text = (
                 f"the arm's efforts{without} do not agree with the model's gravity: {worst_joints(evidence)}. "
                 f"{found.text}{notes}"
@@ -369,10 +364,3 @@ class LoadCheck:
             for flange in evidence.load.flanges
         )
         return replace(evidence, estimates=estimates), unsure
-
-    def _gravity_at(self) -> Callable[[Array], Array] | None:
-        """The function g(q) of an open arm."""
-        if self._robot.loops:
-            return None
-        robot, still = self._robot, np.zeros(self._robot.n)
-        return lambda q: holding_terms(robot, q, still)[0]
