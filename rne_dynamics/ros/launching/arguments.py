@@ -12,7 +12,7 @@ from rne_dynamics.control.laws import DEFAULT_LAW, law_names
 from rne_dynamics.description.share import shipped_models, shipped_robots
 from rne_dynamics.errors import ArgumentError, unknown
 
-SIMULATOR, GATE, MOVE, TRACKING = "simulator", "effort_gate", "move", "computed_torque_controller"
+SIMULATOR, GATE, TRACKING = "simulator", "effort_gate", "computed_torque_controller"
 VIEWER, RECORDER = "viewer", "recorder"
 
 
@@ -88,16 +88,6 @@ LAW = LaunchArgument("law", "", f"control law: {', '.join(law_names())}, or the 
                      f"the parameter file, or {DEFAULT_LAW}")
 SIMULATED = (
     LaunchArgument("lockstep", "true", "simulated time waits for the controller; false is real time", BOOLEAN),
-    LaunchArgument("publish_clock", "", "the simulator publishes /clock, within the namespace; by default as lockstep",
-                   BOOLEAN),
-    LaunchArgument("use_sim_time", "", "all other nodes follow /clock; by default as publish_clock", BOOLEAN),
-)
-MOVED = (
-    LaunchArgument("to", "", "goal, rad or m: a VALUE for each joint, or JOINT=VALUE for some, blanks between them"),
-    LaunchArgument("duration", "", "time of the move, s; by default the shortest at velocity_scale"),
-    LaunchArgument("velocity_scale", "", "fraction of the velocity limits to use"),
-    LaunchArgument("fastest", "false", "as fast as the limits of velocity and effort allow", BOOLEAN),
-    LaunchArgument("controller", "", "name of the controller; by default computed_torque_controller"),
 )
 
 
@@ -112,18 +102,6 @@ def checked(arguments: Sequence[LaunchArgument], given: Mapping[str, str]) -> di
             )
         values[argument.name] = value
     return values
-
-
-def check_time(values: Mapping[str, str], given: Mapping[str, str]) -> None:
-    """Refuse nodes that would follow no clock, or would time out while the simulation waits for them."""
-    if values["use_sim_time"] == "true" and values["publish_clock"] == "false":
-        raise ArgumentError("launch argument use_sim_time:=true needs the simulator's clock; give publish_clock:=true")
-    if values["lockstep"] == "true" and values["use_sim_time"] == "false":
-        name = "publish_clock" if given.get("publish_clock") else "use_sim_time"
-        raise ArgumentError(
-            f"launch argument {name}:=false needs real time, as nodes in real time would time out while a simulation "
-            "in lock-step waits; give lockstep:=false"
-        )
 
 
 def check_names(arguments: Sequence[LaunchArgument], typed: Iterable[str], file: str) -> None:
@@ -160,13 +138,11 @@ class Kind:
     @property
     def gated(self) -> bool:
         """Whether it can put the effort gate behind its controller."""
-        return GATE not in self.nodes and MOVE not in self.nodes
+        return GATE not in self.nodes
 
     @property
     def arguments(self) -> tuple[LaunchArgument, ...]:
         """Its arguments."""
-        if MOVE in self.nodes:
-            return (*ARM, *MOVED)
         controlled = (LAW,) * (TRACKING in self.nodes) + CONTROLLED * self.gated
         return (*ARM, EFFORTS, *controlled, *VIEWERS, *SIMULATED * self.simulated)
 
@@ -177,7 +153,6 @@ KINDS = {
     "gravity_compensation": Kind(("gravity_compensation",)),
     "effort_gate": Kind((GATE,)),
     "simulated_arm": Kind((SIMULATOR, TRACKING), simulated=True, robot="puma560"),
-    "move": Kind((MOVE,)),
 }
 
 

@@ -13,7 +13,6 @@ from rne_dynamics.errors import ArgumentError, DescriptionError
 from rne_dynamics.ros.launching.arguments import (
     DRIVERS,
     GATE,
-    MOVE,
     NONE,
     PLAIN,
     RECORDER,
@@ -24,7 +23,6 @@ from rne_dynamics.ros.launching.arguments import (
     Driver,
     Kind,
     NodePlan,
-    check_time,
     checked,
     xacro_mappings,
 )
@@ -66,15 +64,9 @@ def plan(
     values = checked(kind.arguments, given)
     if kind.simulated and values["hardware"] and not (values["urdf"] or values["model"]):
         raise ArgumentError(f"launch argument hardware:={values['hardware']} is given without urdf; give the arm's")
-    if kind.simulated:
-        values["publish_clock"] = values["publish_clock"] or values["lockstep"]
-        values["use_sim_time"] = values["use_sim_time"] or values["publish_clock"]
-        check_time(values, given)
     arm = chosen_arm(values, kind.robot)
     driver = topics(kind, values)
     file = config_file(arm, values)
-    if MOVE in kind.nodes:
-        return [_move(kind, arm, driver, values, file)]
     viewer = (values["robot_state_publisher"] or ("true" if kind.simulated else "false")) == "true"
     if viewer and not arm.parameters:
         raise ArgumentError(
@@ -149,7 +141,7 @@ def config_file(arm: Arm, values: Mapping[str, str]) -> Path | None:
 def _files(name: str, kind: Kind, values: Mapping[str, str], file: Path | None) -> list[Path]:
     """The parameter file for a node; of nodes that drive no real arm only if it has a section for them."""
     node = _full_name(name, values)
-    optional = name in (SIMULATOR, MOVE) or (name == GATE and kind.simulated)
+    optional = name == SIMULATOR or (name == GATE and kind.simulated)
     return [file] if file and (not optional or any(applies(key, node) for key in node_keys(str(file)))) else []
 
 
@@ -159,7 +151,7 @@ def _own_parameters(
     """Parameters of one of our nodes that do not describe the arm."""
     if name == SIMULATOR:
         rehearsal = _as_hardware(kind, values, file) if file else {}
-        return {name: values[name] == "true" for name in ("lockstep", "publish_clock")} | rehearsal
+        return dict.fromkeys(("lockstep", "publish_clock"), values["lockstep"] == "true") | rehearsal
     parameters: dict[str, Any] = _time(values)
     if kind.simulated and file:  # a simulated drive takes efforts in N m, and does not report whether it acts
         given = settings_for(str(file), _full_name(name, values))
@@ -174,7 +166,7 @@ def _own_parameters(
 
 def _time(values: Mapping[str, str]) -> dict[str, Any]:
     """Whether a node follows the simulator's clock, if there is a simulator."""
-    return {"use_sim_time": values["use_sim_time"] == "true"} if "use_sim_time" in values else {}
+    return {"use_sim_time": values["lockstep"] == "true"} if "lockstep" in values else {}
 
 
 def _as_hardware(kind: Kind, values: Mapping[str, str], file: Path) -> dict[str, Any]:
@@ -232,19 +224,3 @@ def _recorder(values: Mapping[str, str], driver: Driver) -> list[NodePlan]:
         return []
     given = {"output": values["record"], "topics": list(dict.fromkeys((*TOPICS, driver.joint_states, driver.efforts)))}
     return [NodePlan("rne_dynamics", RECORDER, (given,), optional=True)]
-
-
-def _move(kind: Kind, arm: Arm, driver: Driver, values: Mapping[str, str], file: Path | None) -> NodePlan:
-    if not values["to"]:
-        raise ArgumentError('launch argument to is not given; give the goal, as to:="joint1=0.5 joint2=-0.2"')
-    arguments = values["to"].split()
-    for name in ("duration", "velocity_scale", "controller"):
-        if values[name]:
-            arguments += [f"--{name.replace('_', '-')}", values[name]]
-    if values["fastest"] == "true":
-        arguments.append("--fastest")
-    pairs = ((STATE_TOPIC, driver.joint_states), (DESCRIPTION_TOPIC, values["description_topic"]))
-    return NodePlan(
-        "rne_dynamics", MOVE, (*_files(MOVE, kind, values, file), arm.parameters),
-        tuple(pair for pair in pairs if pair[0] != pair[1]), tuple(arguments),
-    )
