@@ -24,7 +24,6 @@ from std_msgs.msg import String
 
 from rne_dynamics.control.contact_watch import ContactSettings, ContactWatch
 from rne_dynamics.control.control_law import Reference, TorqueTerms
-from rne_dynamics.control.motion.path import Path
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
 from rne_dynamics.errors import RneDynamicsError
@@ -102,7 +101,7 @@ class Link:
                 return False
             return True
 
-        _Pickler(out, protocol=5, buffer_callback=kept_in).dump(message)
+        pickle.Pickler(out, protocol=5, buffer_callback=kept_in).dump(message)
         data, flags = out.getvalue(), 0 if block else socket.MSG_DONTWAIT
         try:
             if not arrays and len(data) <= LARGEST_MESSAGE:
@@ -158,29 +157,12 @@ class Link:
             return pickle.loads(data)
         (file,) = array.array("i", ancillary[0][2])
         try:
-            # private: kernels are compiled for writable arrays, though nothing is written
-            memory = memoryview(mmap.mmap(file, 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE))
+            memory = memoryview(mmap.mmap(file, 0, access=mmap.ACCESS_READ))
         finally:
             os.close(file)
         places = memoryview(data).cast("Q")
         first, *rest = (memory[places[k] : places[k] + places[k + 1]] for k in range(0, len(places), 2))
         return pickle.loads(first, buffers=rest)
-
-
-class _Pickler(pickle.Pickler):
-    """Preserves whether the arrays of a path are writable, for which kernels are compiled; pickles do not."""
-
-    def reducer_override(self, value: Any) -> Any:
-        """As `pickle.Pickler`."""
-        if type(value) is Path:
-            return _path, tuple((a, a.flags.writeable) for a in (value.knots, value.coefficients))
-        return NotImplemented
-
-
-def _path(*arrays: tuple[Array, bool]) -> Path:
-    for values, writeable in arrays:
-        values.flags.writeable = writeable
-    return Path(*(values for values, _ in arrays))
 
 
 def _file(parts: list[bytes | memoryview]) -> tuple[int, bytes]:

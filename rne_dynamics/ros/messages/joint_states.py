@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sensor_msgs.msg import Imu, JointState
+from sensor_msgs.msg import JointState
 
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.guards.base_filter import BaseReading
@@ -283,7 +283,7 @@ def read_imu(data: bytes) -> BaseReading:
     """Read a serialised message. Raises StateError: bytes that are no sensor_msgs/Imu."""
     numbers = imu_numbers(data)
     if numbers is None:
-        numbers = _deserialised(data)
+        raise StateError(f"base motion: {len(data)} bytes that are no sensor_msgs/Imu", StateProblem.UNREADABLE)
     orientation, angular_velocity, acceleration = numbers[0:4], numbers[13:16], numbers[25:28]
     return BaseReading(
         stamp_in(data),
@@ -291,12 +291,3 @@ def read_imu(data: bytes) -> BaseReading:
         None if numbers[16] == -1.0 else angular_velocity,
         None if numbers[28] == -1.0 else acceleration,
     )
-
-
-def _deserialised(data: bytes) -> Array:
-    message = deserialised(data, Imu, lambda why: StateError(f"base motion: {why}", StateProblem.UNREADABLE))
-    q, w, a = message.orientation, message.angular_velocity, message.linear_acceleration
-    return np.concatenate([
-        [q.x, q.y, q.z, q.w], message.orientation_covariance, [w.x, w.y, w.z], message.angular_velocity_covariance,
-        [a.x, a.y, a.z], message.linear_acceleration_covariance,
-    ])  # fmt: skip
