@@ -50,7 +50,7 @@ def test_the_controller_takes_percent(start, namespace, make_peer):
 
         wait_until(logged, START, text, [process])
 
-    says(150.0, "speed scaling is 150; it must lie between 0 and 100 (speed_scaling_unit is percent). It stays 1 of full speed")
+    says(150.0, "speed scaling is 150; it must lie between 0 and 100 (speed_scaling_unit is percent). It stays 1 of")
 
     def kept() -> bool:
         for value in (50.0, 150.0):  # the controller takes the newest, so either may be lost
