@@ -38,7 +38,6 @@ from rne_dynamics.ros.simulator_topics import (
     WRENCHES,
     AppliedWrenches,
     BasePublisher,
-    BendingWatch,
     DeflectionsPublisher,
     SimulatorOutputs,
     TopicBasedHardware,
@@ -189,7 +188,6 @@ class SimulatorNode(ArmNode):
             # URDF lacks.
             description = self.keep(self.create_publisher(String, "robot_description", LATCHED))
             description.publish(String(data=description_text(self.model or self.description)))
-        self._bending = BendingWatch(described) if described.kind == "flexible" else None
         self.diagnostics = Diagnostics(self)
         self.offer(SetBool, "~/pause", self._on_pause, lambda: "paused" if self._paused else "running")
         self.offer(Trigger, "~/step", self._on_step, lambda: f"{self._periods} periods")
@@ -244,8 +242,7 @@ class SimulatorNode(ArmNode):
         self._ahead, self._origin, self._periods = False, time.time_ns(), 0
         self._wall = WallTime(1.0 / self._rate)
         self.report = SimulatorReport(
-            self, self.diagnostics, self.answers, self._wall, self._bending, self._outputs.clock_topic,
-            lockstep=self._lockstep,
+            self, self.diagnostics, self.answers, self._wall, self._outputs.clock_topic, lockstep=self._lockstep,
         )
 
     # -- the hot path -------------------------------------------------------------------------------------------------
@@ -266,8 +263,6 @@ class SimulatorNode(ArmNode):
             wrenches = self._wrenches.at(self._origin + self._periods * self._period)
             state = self.simulator.advance(self._substeps, wrenches=wrenches)
             self._outputs.note_motion(state, self.simulator.measured())
-            if self._bending is not None:
-                self._bending.note(state)
             self._ahead = True
         except RneDynamicsError as error:
             self._running = False
@@ -347,7 +342,7 @@ class SimulatorNode(ArmNode):
 
     def _publish_report(self) -> None:
         self.report.publish(
-            self.simulator.state, self._periods, running=self._running, paused=self._paused,
+            self._periods, running=self._running, paused=self._paused,
             commanded=self.answers.commanded or bool(self._hardware and self._hardware.drives.commanded),
         )
         gc.collect()  # 0.03 ms, because the start's objects are frozen

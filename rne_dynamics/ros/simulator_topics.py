@@ -15,7 +15,6 @@ from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.dynamics.kinematics.kinematics import rotation_quaternions
 from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError
 from rne_dynamics.flexible.energy import tip_deflections
-from rne_dynamics.flexible.theory_range import deflections, range_findings
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
@@ -190,29 +189,6 @@ class SimulatorOutputs:
 
 #: Components of a deflection: displacement, m, and small rotation, rad, in the link's frame.
 COMPONENTS = ("x", "y", "z", "rx", "ry", "rz")
-
-
-class BendingWatch:
-    """Largest deflection since the last report; findings where links exceed the range of the theory."""
-
-    def __init__(self, arm: FlexibleArm) -> None:
-        self._arm, self._part = arm, 0.0
-        self._worst: State | None = None
-
-    def note(self, state: State) -> None:
-        """Note one state of the simulation."""
-        assert state.delta is not None
-        part = float(deflections(self._arm, state.delta).max())
-        if self._worst is None or part > self._part:
-            self._part, self._worst = part, state
-
-    def findings(self, now: State) -> tuple[str, ...]:
-        """As `range_findings`, for the state of largest deflection since the last call and for the present one."""
-        states = [state for state in (self._worst, now) if state is not None]
-        self._part, self._worst = 0.0, None
-        delta = np.array([state.delta for state in states])
-        q, qd, times = (np.array([getattr(state, name) for state in states]) for name in ("q", "qd", "t"))
-        return range_findings(self._arm, q, delta, qd, times)
 
 
 class DeflectionsPublisher:

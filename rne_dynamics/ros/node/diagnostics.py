@@ -238,7 +238,7 @@ class ControllerState:
 
 
 class GateReport:
-    """Status messages of what is new; refused and limited efforts that wait for a more important one come later."""
+    """Status messages, each with what is new since the one before."""
 
     def __init__(self, gate: EffortGate) -> None:
         self._gate = gate
@@ -254,13 +254,9 @@ class GateReport:
         if c is not self._counters:  # activated anew
             self._counters, self._said = c, dict.fromkeys(totals, 0)
         refused, limited, states = (max(total - self._said[what], 0) for what, total in totals.items())
-        self._said["states"] = totals["states"]
+        self._said = totals
         clamp, said = gate.limited_text(), f"{gate.mode.value}: {gate.cause}" if gate.cause else gate.mode.value
         last = f" (the last one was refused: {gate.states.refusal})" if states else ""
-        news = {
-            "refused": f"{refused} efforts refused: {c.refusal}" if refused else "",
-            "limited": f"{limited} efforts limited: {clamp}" if limited and clamp else "",
-        }
         level, message = first_finding(
             (gate.mode is FAULT or (gate.mode is STOPPING and not gate.requested), ERROR, said),
             (gate.mode in (STOPPING, RELEASED), WARN, said),
@@ -270,10 +266,10 @@ class GateReport:
             (gate.mode in (WAITING, PASSING) and gate.states.stale(now), WARN,
              f"no usable joint states: a take-over could not measure the arm{last}"),
             (gate.mode is PASSING and not listeners, WARN, "no node subscribes to the efforts of the gate"),
-            *((text, WARN, text) for text in news.values()),
+            (refused, WARN, f"{refused} efforts refused: {c.refusal}"),
+            (limited and clamp, WARN, f"{limited} efforts limited: {clamp}"),
             (True, OK, said),
         )
-        self._said |= {what: totals[what] for what, text in news.items() if text == message}
         values: dict[str, object] = {
             "state": gate.mode.value, "cause": gate.cause, "commands": c.commands, "passed efforts": c.passed,
             **{f"refused: {problem.value}": c.refused[problem] for problem in CommandProblem},

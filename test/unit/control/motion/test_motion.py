@@ -266,8 +266,8 @@ REST = off()
     (GOAL, 3_600, off(elbow=-0.009), off(0.02), "succeeded", "goal reached; error 9.00e-03"),
     (GOAL, 3_999, off(0.02), REST, None, ""),
     (GOAL, 4_000, off(elbow=0.02), REST, "goal",
-     "goal missed: joint 'elbow' is -0.02 off its goal; allowed is 0.01 (constraints.elbow.goal), 0.5 s after the "
-     "end (goal_time)"),
+     "goal missed: joint 'elbow' is -0.02 off its goal; allowed is 0.01 (constraints.elbow.goal, or of the request), "
+     "0.5 s after the end (goal_time)"),
     (GOAL, 4_000, REST, off(wrist=-0.5), "goal", "joint 'wrist' still moves at -0.5 per second; allowed is 0.02"),
     (FOR_EVER, 10**9, off(0.02), REST, None, ""),
     (FOR_EVER, 10**9, off(0.2), REST, "path", ""),

@@ -39,10 +39,6 @@ def test_a_request_changes_what_it_names_and_minus_one_switches_off():
     np.testing.assert_array_equal(OWN.overridden().path, OWN.path)
 
 
-def test_messages_say_where_a_tolerance_comes_from():
-    other = OWN.overridden([asked("b", 0.5), asked("a", velocity=0.5)], goal_time=0.1)
-
-
 @pytest.mark.parametrize(
     ("path", "said"),
     [
