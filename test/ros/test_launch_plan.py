@@ -11,8 +11,17 @@ import yaml
 
 from rne_dynamics.description.share import share_file
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.ros.launching.arguments import DRIVERS, GATE, KINDS, SIMULATOR, VIEWER, check_names
-from rne_dynamics.ros.launching.plan import GATE_TOPIC, STATE_PUBLISHER, plan
+from rne_dynamics.ros.launch_plan import (
+    DRIVERS,
+    GATE,
+    GATE_TOPIC,
+    KINDS,
+    SIMULATOR,
+    STATE_PUBLISHER,
+    VIEWER,
+    check_names,
+    plan,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTROLLERS = ("controller", "gravity_compensation")

@@ -16,7 +16,7 @@ from std_msgs.msg import Bool, String
 from support.children import children, members
 from support.hardware_files import ARMS, POSTURES, stand_in
 
-from rne_dynamics.ros.launching.arguments import DRIVERS
+from rne_dynamics.ros.launch_plan import DRIVERS
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import LATCHED
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
