@@ -127,8 +127,7 @@ class InputShaper:
         omega, zeta = np.asarray(frequency, dtype=np.float64), np.asarray(damping, dtype=np.float64)
         pole = omega * (-zeta + 1j * np.sqrt(1.0 - zeta**2))
         # the conjugate of the usual sum, so that no exponential grows
-        left: Array = np.abs(np.exp(np.multiply.outer(pole, self.times[-1] - self.times)) @ self.amplitudes)
-        return left
+        return np.asarray(np.abs(np.exp(np.multiply.outer(pole, self.times[-1] - self.times)) @ self.amplitudes))
 
 
 #: Shapers by the name a person types.

@@ -53,8 +53,7 @@ class Histogram:
 
     def counts(self) -> Counts:
         """Durations counted so far in each bin, (BINS,): a copy."""
-        counts: Counts = self._view.copy()
-        return counts
+        return np.array(self._view)
 
 
 class Recent:

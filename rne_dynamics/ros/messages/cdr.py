@@ -199,8 +199,7 @@ def imu_numbers(data: bytes) -> Array | None:
         span = walk.take(8 * IMU_NUMBERS)
     except error:
         return None
-    numbers: Array = np.frombuffer(data, np.float64, IMU_NUMBERS, span.start).copy()
-    return numbers
+    return np.array(np.frombuffer(data, np.float64, IMU_NUMBERS, span.start))
 
 
 class NumbersReader:
@@ -216,8 +215,7 @@ class NumbersReader:
         """The numbers of a message, shape (n,); `ControlError` where the bytes are no such message."""
         head = self._head
         if len(data) == self._size and data.startswith(head):
-            known: Array = np.frombuffer(data, np.float64, offset=len(head)).copy()
-            return known
+            return np.array(np.frombuffer(data, np.float64, offset=len(head)))
         numbers: Array = np.array(deserialised(data, Float64MultiArray, ControlError).data, np.float64)
         begin = len(data) - numbers.nbytes
         # its list is its last field: a count, at most four bytes to align, the numbers
