@@ -336,7 +336,7 @@ def refusal(names: Iterable[str], known: Collection[str]) -> str:
     texts = []
     for name in names:
         near = get_close_matches(name, known, NAMED, ALIKE)
-        hint = f"nearest: {', '.join(sorted(near))}" if near else "docs/parameters.md and `ros2 param list` list all"
+        hint = f"nearest: {', '.join(near)}" if near else "docs/parameters.md and `ros2 param list` list all"
         texts.append(f"parameter {name} does not exist; {hint}")
     return "; ".join(texts)
 

@@ -256,7 +256,8 @@ REST = off()
     (PATH, 500, REST, REST, None, ""),
     (PATH, 500, off(elbow=9.0), REST, None, ""),  # 0: not looked at
     (PATH, 500, off(-0.11, 0.0, -0.5), REST, "path",
-     "joint 'wrist' is 0.5 off its trajectory; allowed is 0.2 (constraints.wrist.trajectory). The motion is aborted"),
+     "joint 'wrist' is 0.5 off its trajectory; allowed is 0.2 (constraints.wrist.trajectory, or of the "
+     "request). The motion is aborted"),
     ({"path": 0.1}, 500, off(elbow=np.nan), REST, "path", "'elbow'"),
     ({"path_velocity": 0.5}, 500, REST, off(elbow=2.0), "path",
      "joint 'elbow' is -2 per second off the velocity of its trajectory; allowed is 0.5"),
