@@ -41,6 +41,13 @@ def first_finding(*findings: tuple[object, bytes, str]) -> tuple[bytes, str]:
     return next((level, message) for found, level, message in findings if found)
 
 
+def news(said: dict[str, int], **totals: int) -> list[int]:
+    """By how much counts have grown since they were last `said`, from 0 where they began anew; notes them."""
+    new = [total - said.get(what, 0) if total >= said.get(what, 0) else total for what, total in totals.items()]
+    said.update(totals)
+    return new
+
+
 class Diagnostics:
     """Publishes one status of one node, whose full name is the status's name and hardware id."""
 
@@ -135,17 +142,14 @@ class ControllerReport:
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
-        self._refused = self._clamped = 0
+        self._said: dict[str, int] = {}
 
     def next(self) -> tuple[bytes, str, dict[str, object]]:
         """Level, message and values of the next status."""
         s, m, c = self._supervisor, self._supervisor.machine, self._supervisor.counters
         estimated, loops = ", ".join(m.stream.filter.estimated), m.torques.loops
         refused, clamped = c.refused.total(), c.clamped
-        if refused < self._refused or clamped < self._clamped:  # activated anew
-            self._refused = self._clamped = 0
-        new_refused, new_clamped = refused - self._refused, clamped - self._clamped
-        self._refused, self._clamped = refused, clamped
+        new_refused, new_clamped = news(self._said, refused=refused, clamped=clamped)
         clamp, said = m.output.clamp_text(), f"{s.mode.value}: {s.cause}" if s.cause else s.mode.value
         level, message = first_finding(
             (s.mode is Mode.FAULT or (s.mode is Mode.STOPPING and m.dead_reckoning) or s.gate.failed, ERROR, said),
@@ -242,19 +246,16 @@ class GateReport:
 
     def __init__(self, gate: EffortGate) -> None:
         self._gate = gate
-        self._counters = gate.counters
-        self._said = {"refused": 0, "limited": 0, "states": 0}
+        self._said: dict[str, int] = {}
 
     def next(
         self, now: float, *, commanders: int, bypasses: int, listeners: int
     ) -> tuple[bytes, str, dict[str, object]]:
         """Level, message and values at `now`, s, with counts of publishers and subscribers of its two topics."""
         gate, c = self._gate, self._gate.counters
-        totals = {"refused": c.refused.total(), "limited": c.limited + c.stepped, "states": gate.states.refused}
-        if c is not self._counters:  # activated anew
-            self._counters, self._said = c, dict.fromkeys(totals, 0)
-        refused, limited, states = (max(total - self._said[what], 0) for what, total in totals.items())
-        self._said = totals
+        refused, limited, states = news(
+            self._said, refused=c.refused.total(), limited=c.limited + c.stepped, states=gate.states.refused
+        )
         clamp, said = gate.limited_text(), f"{gate.mode.value}: {gate.cause}" if gate.cause else gate.mode.value
         last = f" (the last one was refused: {gate.states.refusal})" if states else ""
         level, message = first_finding(
