@@ -63,7 +63,7 @@ class LinkClosedError(RneDynamicsError):
 class Link:
     """One end of the connection, of a SOCK_SEQPACKET pair; `side`: another one, for bytes that may be lost."""
 
-    def __init__(self, end: socket.socket, side: socket.socket | None = None) -> None:
+    def __init__(self, end: socket.socket, side: socket.socket) -> None:
         self._socket, self._side = end, side
         self._files: deque[int] = deque()
 
@@ -80,8 +80,7 @@ class Link:
     def close(self) -> None:
         """Close the link at this end."""
         self._socket.close()
-        if self._side is not None:
-            self._side.close()
+        self._side.close()
         self._keep(None)
 
     def wait(self, seconds: float) -> bool:
@@ -121,14 +120,13 @@ class Link:
 
     def send_lossy(self, data: bytes) -> None:
         """Send bytes at once or not at all, independently of the messages."""
-        if self._side is not None:
-            with suppress(OSError):  # full; or the other end has closed, which `receive` reports
-                self._side.send(data, socket.MSG_NOSIGNAL)
+        with suppress(OSError):  # full; or the other end has closed, which `receive` reports
+            self._side.send(data, socket.MSG_NOSIGNAL)
 
     def receive_lossy(self, memory: memoryview) -> int:
         """Receive what `send_lossy` sent, the earliest first, into `memory`; its size, 0 for nothing."""
         try:
-            return 0 if self._side is None else self._side.recv_into(memory)
+            return self._side.recv_into(memory)
         except OSError:  # nothing there
             return 0
 
