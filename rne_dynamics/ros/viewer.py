@@ -94,7 +94,6 @@ class ViewerNode(ArmNode):
         for text in scene.missing[:5]:
             self.get_logger().warning(f"not shown: {text}")
         self._q, self._effort = np.array(robot.neutral, dtype=np.float64), np.full(robot.n, np.nan)
-        self._places = {name: j for j, name in enumerate(robot.joint_names)}
         self._states = Newest(self, JointState, "joint_states", MESSAGES_WAITING)
         controller, simulator = map(self.topic_of, ("controller", "simulator"))
         self._terms = {
@@ -143,17 +142,14 @@ class ViewerNode(ArmNode):
 
     def _read(self, message: JointState) -> None:
         """Take the joints that are in the message; others stay where they were."""
-        for name, value in zip(message.name, message.position, strict=False):
-            if name in self._places and np.isfinite(value):
-                self._q[self._places[name]] = value
-        if len(message.effort) == len(message.name):
-            given = self._ordered(message, message.effort)
-            self._effort = np.where(np.isfinite(given), given, self._effort)
+        q, effort = (self._ordered(message, values) for values in (message.position, message.effort))
+        self._q = np.where(np.isfinite(q), q, self._q)
+        self._effort = np.where(np.isfinite(effort), effort, self._effort)
 
     def _ordered(self, message: Any, values: Sequence[float]) -> Array:
         """Values of a message in the order of the robot's joints, NaN for joints that it lacks."""
         found = dict(zip(message.name, values, strict=False))
-        return np.array([found.get(name, np.nan) for name in self._places], dtype=np.float64)
+        return np.array([found.get(name, np.nan) for name in self.robot.joint_names], dtype=np.float64)
 
     def _reference(self) -> Array | None:
         if self._desired is None or not self._desired.fresh:
