@@ -41,11 +41,18 @@ def first_finding(*findings: tuple[object, bytes, str]) -> tuple[bytes, str]:
     return next((level, message) for found, level, message in findings if found)
 
 
-def news(said: dict[str, int], **totals: int) -> list[int]:
-    """By how much counts have grown since they were last `said`, from 0 where they began anew; notes them."""
-    new = [total - said.get(what, 0) if total >= said.get(what, 0) else total for what, total in totals.items()]
-    said.update(totals)
-    return new
+class News:
+    """New counts since the last report, since the activation where `counters` are other ones."""
+
+    def __init__(self) -> None:
+        self._counters: object = None
+        self._said: dict[str, int] = {}
+
+    def take(self, counters: object, **totals: int) -> list[int]:
+        """By how much each total has grown."""
+        said = self._said if counters is self._counters else {}
+        self._counters, self._said = counters, totals
+        return [total - said.get(what, 0) for what, total in totals.items()]
 
 
 class Diagnostics:
@@ -142,14 +149,14 @@ class ControllerReport:
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
-        self._said: dict[str, int] = {}
+        self._news = News()
 
     def next(self) -> tuple[bytes, str, dict[str, object]]:
         """Level, message and values of the next status."""
         s, m, c = self._supervisor, self._supervisor.machine, self._supervisor.counters
         estimated, loops = ", ".join(m.stream.filter.estimated), m.torques.loops
         refused, clamped = c.refused.total(), c.clamped
-        new_refused, new_clamped = news(self._said, refused=refused, clamped=clamped)
+        new_refused, new_clamped = self._news.take(c, refused=refused, clamped=clamped)
         clamp, said = m.output.clamp_text(), f"{s.mode.value}: {s.cause}" if s.cause else s.mode.value
         level, message = first_finding(
             (s.mode is Mode.FAULT or (s.mode is Mode.STOPPING and m.dead_reckoning) or s.gate.failed, ERROR, said),
@@ -246,15 +253,15 @@ class GateReport:
 
     def __init__(self, gate: EffortGate) -> None:
         self._gate = gate
-        self._said: dict[str, int] = {}
+        self._news = News()
 
     def next(
         self, now: float, *, commanders: int, bypasses: int, listeners: int
     ) -> tuple[bytes, str, dict[str, object]]:
         """Level, message and values at `now`, s, with counts of publishers and subscribers of its two topics."""
         gate, c = self._gate, self._gate.counters
-        refused, limited, states = news(
-            self._said, refused=c.refused.total(), limited=c.limited + c.stepped, states=gate.states.refused
+        refused, limited, states = self._news.take(
+            c, refused=c.refused.total(), limited=c.limited + c.stepped, states=gate.states.refused
         )
         clamp, said = gate.limited_text(), f"{gate.mode.value}: {gate.cause}" if gate.cause else gate.mode.value
         last = f" (the last one was refused: {gate.states.refusal})" if states else ""
