@@ -8,7 +8,7 @@ from typing import Any
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.errors import ArgumentError, ParameterError
 from rne_dynamics.recording.yaml_files import read_mismatch, read_scene
-from rne_dynamics.ros.loop.statistics import Recent, percentile
+from rne_dynamics.ros.loop.statistics import percentile
 from rne_dynamics.ros.messages.answers import Answers
 from rne_dynamics.ros.node.diagnostics import ERROR, OK, WARN, Diagnostics, first_finding
 from rne_dynamics.ros.node.lifecycle import ArmNode
@@ -54,7 +54,6 @@ class SimulatorReport:
     ) -> None:
         self._node, self._diagnostics, self._answers, self._wall = node, diagnostics, answers, wall
         self._clock_topic, self._lockstep, self._lag = clock_topic, lockstep, 0.0
-        self._recent = Recent(answers.latency)
         #: Periods begun late, and commands refused.
         self.overruns = self.refused = 0
 
@@ -62,8 +61,8 @@ class SimulatorReport:
         """Publish the next status, after so many `periods`."""
         level, message = self._status(running=running, paused=paused, commanded=commanded)
         self._lag = self._wall.lag
-        recent, answers = self._recent.next(), self._answers
-        total = answers.latency.counts()
+        answers = self._answers
+        recent, total = answers.latency.recent(), answers.latency.counts()
         self._diagnostics.publish(level, message, {
             "periods": periods, "behind the wall clock (s)": self._lag,
             "overruns": self.overruns, "answered states": answers.latency.count,

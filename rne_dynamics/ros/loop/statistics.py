@@ -32,11 +32,12 @@ STATE_GAP = 1.5
 class Histogram:
     """Durations from 1 µs to 16 s in bins of equal relative width; `add` takes 0.4 µs and allocates nothing."""
 
-    __slots__ = ("_counts", "_view", "count", "largest")
+    __slots__ = ("_before", "_counts", "_view", "count", "largest")
 
     def __init__(self) -> None:
         self._counts = array("q", bytes(8 * BINS))
         self._view: Counts = np.frombuffer(self._counts, np.int64)
+        self._before = self.counts()
         self.count = 0
         self.largest = 0.0
 
@@ -55,19 +56,11 @@ class Histogram:
         """Durations counted so far in each bin, (BINS,): a copy."""
         return np.array(self._view)
 
-
-class Recent:
-    """Counts of a histogram since the last call."""
-
-    def __init__(self, histogram: Histogram) -> None:
-        self._histogram, self._before = histogram, histogram.counts()
-
-    def next(self) -> Counts:
+    def recent(self) -> Counts:
         """Durations counted since the last call in each bin, (BINS,)."""
-        now = self._histogram.counts()
-        recent: Counts = now - self._before
+        now, before = self.counts(), self._before
         self._before = now
-        return recent
+        return now - before
 
 
 def percentile(counts: Counts, percent: float) -> float:
@@ -105,7 +98,6 @@ class LoopStatistics:
         #: Joint states; efforts, also of a stop by dead reckoning; late answers and late deadlines of a fixed rate.
         self.states = self.efforts = self.overruns = 0
         self._since, self._longest = now, 0.0
-        self._recent_gaps, self._recent_latencies = Recent(self._gaps), Recent(self._latencies)
         self._before = 0, 0
 
     # -- the hot path -------------------------------------------------------------------------------------------------
@@ -132,7 +124,7 @@ class LoopStatistics:
     def report(self, now: float) -> dict[str, object]:
         """Figures since the last report and totals, by their keys in the diagnostics; NaN where nothing came."""
         states_before, efforts_before = self._before
-        gaps, latencies = self._recent_gaps.next(), self._recent_latencies.next()
+        gaps, latencies = self._gaps.recent(), self._latencies.recent()
         time = max(now - self._since, 1e-9)
         period = median(gaps)
         away = np.abs(CENTRES - period)[gaps > 0]
