@@ -5,9 +5,9 @@ given. With hardware:= the effort gate is started too, and topics and parameters
 """
 
 from launch import LaunchDescription
-from rne_dynamics.ros.launching.actions import described
+from rne_dynamics.ros.launch_actions import described
 
 
 def generate_launch_description() -> LaunchDescription:
-    """The nodes that `rne_dynamics.ros.launching.plan` lists for this file."""
+    """The nodes that `rne_dynamics.ros.launch_plan` lists for this file."""
     return described(__file__)

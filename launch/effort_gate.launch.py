@@ -4,9 +4,9 @@ Start the controller by a launch of its own, with gate:=running, so that its end
 """
 
 from launch import LaunchDescription
-from rne_dynamics.ros.launching.actions import described
+from rne_dynamics.ros.launch_actions import described
 
 
 def generate_launch_description() -> LaunchDescription:
-    """The nodes that `rne_dynamics.ros.launching.plan` lists for this file."""
+    """The nodes that `rne_dynamics.ros.launch_plan` lists for this file."""
     return described(__file__)

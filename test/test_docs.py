@@ -37,7 +37,7 @@ import rne_dynamics as rne
 from rne_dynamics.cli.arguments import declare
 from rne_dynamics.cli.main import COMMANDS, main
 from rne_dynamics.control.motion.limits import parse_goal
-from rne_dynamics.ros.launching.arguments import KINDS, check_names, checked
+from rne_dynamics.ros.launch_plan import KINDS, check_names, checked
 from rne_dynamics.ros.parameters.files import settings_for
 from rne_dynamics.simulation.runs.push import parse_push
 

@@ -162,20 +162,10 @@ class EffortGate:
             return None
         if self.mode is WAITING and not self.states.stale(now):
             self._enter(PASSING, "efforts have come")
-        elif self.mode in (STOPPING, FAULT) and self._recovers(now):
-            if self.mode is FAULT:
-                self._limiter.start(np.zeros(len(effort)))
-            self._hand_back(now, f"{self.commands.good} good efforts in a row")
         return self._pass(now, effort) if self.mode is PASSING else None
 
     def _alive(self, now: float) -> bool:
         return self.commands.alive(now, self.settings.command_timeout)
-
-    def _recovers(self, now: float) -> bool:
-        """Whether efforts are passed again unasked."""
-        asked = self._asked or self._dropped or not self.settings.recover_automatically
-        unmeasured = self._dead_reckoning or self.states.stale(now)
-        return not (asked or unmeasured) and self.commands.good >= self.settings.recover_after
 
     def _pass(self, now: float, effort: Array) -> GateEffort:
         limited = self._limiter.approach(self._blended(now, effort), min(now - self._sent_at, LONGEST_STEP))

@@ -130,8 +130,7 @@ class PostureInertia:
     @property
     def felt(self) -> Array:
         """Smallest inertia that each joint feels while all others yield, 1 / (M⁻¹)ⱼⱼ; kg·m² or kg, shape (n,)."""
-        least: Array = 1.0 / np.diagonal(self.inverse, axis1=1, axis2=2).max(axis=0)
-        return least
+        return np.asarray(1.0 / np.diagonal(self.inverse, axis1=1, axis2=2).max(axis=0))
 
 
 def posture_inertia(robot: RigidRobot) -> PostureInertia:

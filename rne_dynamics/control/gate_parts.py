@@ -67,13 +67,6 @@ class GateSettings:
     )
     #: Terms that the arm's own electronics adds.
     compensated: frozenset[str] = frozenset()
-    recover_automatically: bool = parameter(
-        False, "Whether efforts are passed again after recover_after good ones in a row; otherwise ~/recover is "
-        "needed. Not after ~/stop, nor after an overspeed in a take-over.",
-    )
-    recover_after: int = parameter(
-        100, "Good efforts in a row after which recover_automatically passes them.", lower=1, upper=1_000_000
-    )
     hand_back_time: float = parameter(
         0.5, "Time over which the gate's own effort fades into the controller's when a held arm is handed back.", "s",
         lower=0.0, upper=60.0,

@@ -235,8 +235,7 @@ class Softening:
             (self.efforts**2 / squares[..., None]).sum(axis=1)
             for squares in (self.squares, np.minimum(self.squares, limit))
         )
-        least: Array = np.divide(given, soft, np.ones_like(given), where=soft > 0.0).min(axis=0)
-        return least
+        return np.asarray(np.divide(given, soft, np.ones_like(given), where=soft > 0.0).min(axis=0))
 
     def lowest_rate(self, rate: float) -> float:
         """Efforts per second below which modes that were softened for `rate` are not stable, Hz."""

@@ -52,24 +52,16 @@ class InputShaper:
     amplitudes: Array
 
     def __post_init__(self) -> None:
-        times, amplitudes = _numbers(self.times, "times"), _numbers(self.amplitudes, "amplitudes")
-        if times.shape != amplitudes.shape:
-            raise ControlError(f"a shaper has {len(times)} times but {len(amplitudes)} amplitudes; they must agree")
-        before = -math.inf
-        for k, (t, amplitude) in enumerate(zip(times.tolist(), amplitudes.tolist(), strict=True)):
-            if not (math.isfinite(t) and t > before and (k > 0 or t == 0.0)):
-                raise ControlError(
-                    f"impulse {k} of a shaper is at {t} s; times must be finite, begin with 0 and increase"
-                )
-            if not amplitude > 0.0:  # NaN is caught here, and infinity by the sum
-                raise ControlError(
-                    f"impulse {k} of a shaper has amplitude {amplitude}; it must be above 0, or the shaped motion "
-                    "could leave the limits that the motion keeps"
-                )
-            before = t
-        total = float(amplitudes.sum())
-        if not abs(total - 1.0) <= 1e-12:
-            raise ControlError(f"amplitudes of a shaper sum to {total!r}; it must be 1, or the motion ends elsewhere")
+        times, amplitudes = np.array(self.times, dtype=np.float64), np.array(self.amplitudes, dtype=np.float64)
+        good = times.ndim == 1 and times.size > 0 and times.shape == amplitudes.shape and times[0] == 0.0 and (
+            (np.diff(times) > 0.0).all() and times[-1] < np.inf and (amplitudes > 0.0).all()
+        )
+        if not (good and abs(amplitudes.sum() - 1.0) <= 1e-12):
+            raise ControlError(
+                "a shaper needs times that begin with 0 and increase, and as many amplitudes above 0 with the sum 1; "
+                f"given are {times.tolist()} s and {amplitudes.tolist()}"
+            )
+        times.flags.writeable = amplitudes.flags.writeable = False
         set_fields(self, times=times, amplitudes=amplitudes)
 
     @classmethod
@@ -131,21 +123,11 @@ class InputShaper:
             V = e^(−ζω t_n) √[(Σ A_i e^(ζω t_i) cos ω_d t_i)² + (Σ A_i e^(ζω t_i) sin ω_d t_i)²] with
             ω_d = ω√(1 − ζ²), between 0 and 1, in the broadcast shape. At its end a shaped motion leaves V times the
             amplitude that the motion leaves unshaped at its own end.
-
-        Raises
-        ------
-        ControlError
-            Numbers outside these ranges.
         """
         omega, zeta = np.asarray(frequency, dtype=np.float64), np.asarray(damping, dtype=np.float64)
-        if not (np.isfinite(omega) & (omega >= 0.0)).all():
-            raise ControlError(f"frequency is {frequency!r}; it must be finite and not negative, rad/s")
-        if not ((zeta >= 0.0) & (zeta < 1.0)).all():
-            raise ControlError(f"damping ratio is {damping!r}; it must be at least 0 and below 1")
         pole = omega * (-zeta + 1j * np.sqrt(1.0 - zeta**2))
         # the conjugate of the usual sum, so that no exponential grows
-        left: Array = np.abs(np.exp(np.multiply.outer(pole, self.times[-1] - self.times)) @ self.amplitudes)
-        return left
+        return np.asarray(np.abs(np.exp(np.multiply.outer(pole, self.times[-1] - self.times)) @ self.amplitudes))
 
 
 #: Shapers by the name a person types.
@@ -164,30 +146,15 @@ def _zv(omega: float, zeta: float) -> InputShaper:
 
 def _modes(frequency: ArrayLike, damping: ArrayLike) -> list[tuple[float, float]]:
     """Pairs (ω, ζ), checked."""
-    omega = _numbers(np.atleast_1d(frequency), "frequencies")
-    zeta = _numbers(np.atleast_1d(damping), "damping ratios")
-    if zeta.shape == (1,):
-        zeta = np.full(omega.shape, zeta[0])
-    if zeta.shape != omega.shape:
-        raise ControlError(f"{len(zeta)} damping ratios for {len(omega)} frequencies; give one, or one for each mode")
+    omega, zeta = np.broadcast_arrays(np.atleast_1d(frequency).astype(float), damping)
     modes = list(zip(omega.tolist(), zeta.tolist(), strict=True))
     for k, (w, z) in enumerate(modes):
-        if not (math.isfinite(w) and w > 0.0):
-            raise ControlError(f"the frequency of mode {k} is {w} rad/s; it must be finite and above 0")
-        if not 0.0 <= z < 1.0:
-            raise ControlError(f"the damping ratio of mode {k} is {z}; it must be at least 0 and below 1")
+        if not (0.0 < w < math.inf and 0.0 <= z < 1.0):
+            raise ControlError(
+                f"mode {k} has the frequency {w} rad/s and the damping ratio {z}; they must be finite and above 0, and "
+                "at least 0 and below 1"
+            )
     return modes
-
-
-def _numbers(value: ArrayLike, what: str) -> Array:
-    try:
-        array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ControlError(f"the {what} of a shaper are {value!r}; they must be numbers") from None
-    if array.ndim != 1 or array.size == 0:
-        raise ControlError(f"the {what} of a shaper have shape {array.shape}; they must be a row of at least one")
-    array.flags.writeable = False
-    return array
 
 
 def first_of_each(times: Array, near: float) -> NDArray[np.intp]:
@@ -254,7 +221,7 @@ def shaped_points(
 
     At rest at both ends, else TrajectoryError. `nanoseconds`: points at whole nanoseconds, to which messages round.
     """
-    points = _points(trajectory)
+    points = trajectory if isinstance(trajectory, SampledTrajectory) else trajectory.points()
     for what, rows in (("velocity", points.velocities), ("acceleration", points.accelerations)):
         for which, end in (("first", 0), ("last", -1)):
             if rows is not None and rows[end].any():
@@ -277,15 +244,4 @@ def shaped_points(
         None if points.velocities is None else qd,
         None if points.accelerations is None else qdd,
         points.joint_names,
-    )
-
-
-def _points(trajectory: Quintic | SampledTrajectory) -> SampledTrajectory:
-    if isinstance(trajectory, SampledTrajectory):
-        return trajectory
-    if isinstance(trajectory, Quintic):
-        return trajectory.points()
-    raise TrajectoryError(
-        f"a {type(trajectory).__name__} has no points to shape; give a Quintic or a SampledTrajectory, or follow "
-        "Shaped(trajectory, shaper) itself"
     )

@@ -263,20 +263,6 @@ def gravity_only_kernel(topology: NDArray[np.int64], parameters: Array, base: Ar
     gravity_torque_kernel(Arm(topology, parameters, base, None), q, tau)
 
 
-def gravity_on_bases(robot: RobotModel, q: Array, bases: Array) -> Array:
-    """g(q) on each of several bases, whose motions are the rows of `bases`, (B, 12); shape (B, n)."""
-    count, n, code = len(bases), robot.n, _terms_code(robot)
-    if code is not None:
-        still = np.zeros((count, n))
-        terms, refused = code.rows((np.tile(q, (count, 1)), still, still, still, bases), (4, n))
-        if not refused.any():
-            return terms[:, 2]
-    rows = np.zeros((count, n))
-    for base, row in zip(bases, rows, strict=True):
-        gravity_only_kernel(robot.topology, robot.parameters, base, q, row)
-    return rows
-
-
 def holding_terms(
     robot: RigidRobot, q: Array, qd: Array, posture: Array | None = None, base_motion: BaseMotion | None = None
 ) -> Array:

@@ -13,14 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.control.parameters import check_number, frozen_vector
+from rne_dynamics.control.parameters import check_number
 from rne_dynamics.dynamics.declared.arguments import check_open_arm, state_arrays
 from rne_dynamics.dynamics.derivatives.regressor import PARAMETERS, regressor
 from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.bodies import LinkFrame
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import MASS, MOMENT
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import Payload
 
@@ -47,8 +46,7 @@ class FoundPayload(NamedTuple):
 
 
 def estimate_payload(
-    robot: RobotModel, link: str, q: ArrayLike, efforts: ArrayLike, *, tare: ArrayLike | None = None,
-    noise: ArrayLike | None = None, model_error: float = 0.05,
+    robot: RobotModel, link: str, q: ArrayLike, efforts: ArrayLike, *, tare: ArrayLike | None = None
 ) -> FoundPayload:
     """The payload at a link that explains efforts of the arm at rest.
 
@@ -65,11 +63,6 @@ def estimate_payload(
         of each posture, of which the mean counts: two, from both sides, so that friction cancels.
     tare
         The same without payload; by default the model's gravity takes its place.
-    noise
-        Standard deviation of a mean effort of each joint, one or (n,); infinite for a joint that reports nothing. By
-        default it is a part of each effort and of its limit (`RELATIVE`), or more where more remains unexplained.
-    model_error
-        Of the model's weights without a tare: the standard deviation of each body's, as a fraction.
 
     Returns
     -------
@@ -86,36 +79,23 @@ def estimate_payload(
 
     Notes
     -----
-    Generalised least squares: noise is independent, and the error of a body's weight acts in all postures alike.
+    Weighted least squares: the noise of each mean effort is a part of it and of its limit (`RELATIVE`), or more where
+    more remains unexplained.
     """
-    A, bodies = _columns(robot, link, q)
+    A = _columns(robot, link, q)
     count, n = len(A), robot.n
     measured = _mean(robot, q, efforts, "efforts", count)
     before = gravity_torque(robot, np.reshape(q, (count, robot.nq))) if tare is None else _mean(
         robot, q, tare, "tare", count
     )  # fmt: skip
-    check_number(model_error, "model_error", zero=True)
-    given = noise is not None
-    if noise is None:
-        variance = _variance(robot, measured) + (0.0 if tare is None else _variance(robot, before))
-    else:
-        size = frozen_vector(noise, n, "noise", lowest=0.0, finite=False)
-        variance = np.tile(size**2 * (1.0 if tare is None else 2.0), (count, 1))
-    rows = np.flatnonzero(np.isfinite(variance))
-    floor = 1e-9 * float(np.abs(measured).max(initial=1e-9))
-    V = np.diag(np.maximum(np.nan_to_num(variance.ravel(), posinf=1.0), floor**2))
+    size = np.sqrt(_variance(robot, measured) + (0.0 if tare is None else _variance(robot, before))).ravel()
     r, A = (measured - before).ravel(), A.reshape(count * n, 4)
-    if given and tare is None:
-        B = model_error * bodies.reshape(count * n, -1)
-        V += B @ B.T
-    W = np.linalg.inv(np.linalg.cholesky(V[np.ix_(rows, rows)]))
-    whole, weighed = W @ A[rows], W @ r[rows]
+    whole, weighed = A / size[:, None], r / size
     _check_shown(whole, robot, link)
     C = np.linalg.inv(whole.T @ whole)
     x = C @ whole.T @ weighed
     left = weighed - whole @ x
-    if not given:  # how far above 1 the weighted rest is says how large the noise was
-        C = C * max(float(left @ left) / max(len(rows) - 4, 1), 1.0)
+    C = C * max(float(left @ left) / max(len(r) - 4, 1), 1.0)  # how far above 1 it is says how large the noise was
     return _found(link, x, C, (r - A @ x).reshape(count, n))
 
 
@@ -154,7 +134,7 @@ def payload_postures(
     rng = np.random.default_rng(seed)
     tried = np.clip(start + rng.uniform(-span, span, (TRIALS, robot.n)), robot.lower + play, robot.upper - play)
     tried = np.concatenate((start, tried))
-    whitened = _columns(robot, link, tried)[0] / np.sqrt(_variance(robot, gravity_torque(robot, tried)))[..., None]
+    whitened = _columns(robot, link, tried) / np.sqrt(_variance(robot, gravity_torque(robot, tried)))[..., None]
     information = np.einsum("kja,kjb->kab", whitened, whitened)
     chosen, sum_of = [0], information[0] + 1e-9 * np.trace(information[0]) * np.eye(4)
     while len(chosen) < count:
@@ -175,17 +155,16 @@ def _frame(robot: RobotModel, link: str) -> LinkFrame:
     return frame
 
 
-def _columns(robot: RobotModel, link: str, q: ArrayLike) -> tuple[Array, Array]:
-    """A in the link's axes, (P, n, 4), and each body's part in gravity, (P, n, bodies)."""
+def _columns(robot: RobotModel, link: str, q: ArrayLike) -> Array:
+    """A in the link's axes, (P, n, 4)."""
     frame = _frame(robot, link)
     _, (places,) = state_arrays(robot, q=q)
     still = np.zeros((len(places), robot.n))
     weights = regressor(robot, places, still, still).reshape(len(places), robot.n, robot.bodies, PARAMETERS)[..., :4]
-    bodies = np.einsum("pjbk,bk->pjb", weights, robot.parameters[:, MASS : MOMENT + 3])
     A = weights[:, :, frame.body].copy()
     A[..., 0] += A[..., 1:] @ frame.position
     A[..., 1:] = A[..., 1:] @ frame.rotation
-    return A, bodies
+    return np.asarray(A)
 
 
 def _mean(robot: RobotModel, q: ArrayLike, efforts: ArrayLike, name: str, count: int) -> Array:

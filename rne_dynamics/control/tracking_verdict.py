@@ -105,8 +105,7 @@ class Run:
     @property
     def made(self) -> Array:
         """Travel that was made, largest less smallest position, rad or m; shape (n,)."""
-        made: Array = np.ptp(self.q, axis=0)
-        return made
+        return np.asarray(np.ptp(self.q, axis=0))
 
 
 # -- whether an arm moved as asked and tracked its reference, and if not, why ------------------------------------------
@@ -259,8 +258,7 @@ def _pressing(robot: RigidRobot, run: Run, allowed: Array) -> NDArray[np.bool_]:
     """Joints at a position limit from which their reference lies further out than `allowed`, (n,)."""
     above = (run.q >= robot.upper - _TOUCHING) & (run.error > allowed)
     below = (run.q <= robot.lower + _TOUCHING) & (run.error < -allowed)
-    met: NDArray[np.bool_] = np.any(above | below, axis=0)
-    return met
+    return np.asarray(np.any(above | below, axis=0))
 
 
 def _lacking(

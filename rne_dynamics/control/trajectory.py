@@ -12,14 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.control.control_law import Reference
-from rne_dynamics.control.motion.path import ORDER, Departure, Path
-from rne_dynamics.control.motion.takeover import takeover
+from rne_dynamics.control.motion.path import ORDER, Path
 from rne_dynamics.control.parameters import check_number, frozen_vector, joint_name, measured
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.inertia import Array, Rebuilt, set_fields
@@ -91,16 +90,6 @@ class SampledTrajectory(Rebuilt):
         if len(self.times) > 1:
             out[times == self.duration] = self.sample(self.duration)
         return out
-
-    def departure(
-        self, what: Literal["position", "velocity", "acceleration"], lower: Array, upper: Array
-    ) -> Departure | None:
-        """An early time at which a joint is outside its bounds, each (n,), between the points too; None for never."""
-        bounds = np.full((3, 2, self.positions.shape[1]), [[-np.inf], [np.inf]])
-        bounds[("position", "velocity", "acceleration").index(what)] = lower, upper
-        path = takeover(self.path, self.path.begin, self.path.sample(self.path.begin), 1.0)  # without a blend
-        found = path.departure(bounds, *path.pieces())
-        return None if found is None else found[1]
 
 
 def _times(value: ArrayLike, points: int) -> Array:

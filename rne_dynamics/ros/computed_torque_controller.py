@@ -48,11 +48,11 @@ from rne_dynamics.ros.parameters.files import JTC, Parameter, Values, given_to
 from rne_dynamics.ros.parameters.tracking import (
     COMPLIANT,
     SCHEMA,
-    SpeedUnit,
     fitting,
     law_of,
     motion_limits,
     of_other_laws,
+    speed_fraction,
     tolerances_of,
     tracking_settings,
     with_law,
@@ -95,7 +95,7 @@ class ComputedTorqueController(EffortNode):
         self._followed: dict[int, OnEnd] = {}
         self._numbers = itertools.count(1)
         self._speeds: Throttle[float] = self.throttled("scale_speed")
-        self._speed, self._unit = values["speed_scaling"], SpeedUnit(values["speed_scaling_unit"])
+        self._speed = values["speed_scaling"]
         self.adopted(robot, values, {})
         self.keep(self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, QUEUE, raw=True))
         self.keep(self.create_subscription(Float64, "~/speed_scaling", self._on_speed, NEWEST))
@@ -285,11 +285,9 @@ class ComputedTorqueController(EffortNode):
 
     def _on_speed(self, message: Float64) -> None:
         try:
-            self._set_speed(self._unit.fraction(message.data))
+            self._set_speed(speed_fraction(message.data, self.parameters["speed_scaling_unit"]))
         except ControlError as error:
             self.get_logger().warning(f"{error}. It stays {self._speed:g} of full speed", throttle_duration_sec=1.0)
-        if suspicion := self._unit.suspicion():
-            self.get_logger().warning(suspicion)
 
     def _set_speed(self, speed: float) -> None:
         self._speed = speed

@@ -35,7 +35,7 @@ from rne_dynamics.control.thresholds import LOCK_PERIOD, NANOSECONDS
 from rne_dynamics.errors import ControlError, StateError
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.loop.hot_loop import LONGEST_WAIT, STANDSTILL, GateLoop, LoopClock, NodeExecutor
-from rne_dynamics.ros.loop.statistics import Histogram, Recent, percentile
+from rne_dynamics.ros.loop.statistics import Histogram, percentile
 from rne_dynamics.ros.messages.answers import SeenPublisher, number_of, seen_topic
 from rne_dynamics.ros.messages.cdr import stamp_in
 from rne_dynamics.ros.messages.joint_states import Reading, StateReader
@@ -108,7 +108,6 @@ class EffortGateNode(ArmNode):
         self._mode_topic.open()
         self.diagnostics = Diagnostics(self)
         self._latency = Histogram()
-        self._recent = Recent(self._latency)
         self.clock, self._taken, self._stamp, self._command = LoopClock(self), 0, 0, 0
         self._seen = (
             SeenPublisher(self, seen_topic(self), self.clock, self.efforts) if self.clock.simulated else None
@@ -302,7 +301,7 @@ class EffortGateNode(ArmNode):
         )
         if level == WARN:
             self.diagnostics.warn(message)
-        recent = self._recent.next()
+        recent = self._latency.recent()
         self.diagnostics.publish(level, message, values | {
             "locked joints": self._others.report(time.monotonic()),
             "time to pass an effort p50 (ms)": 1e3 * percentile(recent, 50.0),

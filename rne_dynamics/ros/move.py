@@ -237,7 +237,7 @@ class MoveNode(ArmNode):
         else:
             self._trajectories.publish(trajectory_message(motion, T))
             T += motion.duration
-        self._say(f"moving for {T:.3f} s{self._turned(target)}", False)
+        self._say(f"moving for {T:.3f} s", False)
         self._goal, self._counted = target, self._counts if self._allowed else None
         self._arrival = self._time.passed + T
 
@@ -254,12 +254,6 @@ class MoveNode(ArmNode):
         """From `start` to `end`, (n,) each; of continuous joints by the nearest turn, as the controller takes it."""
         way: Array = end - start
         return np.where(self._continuous, way - 2.0 * np.pi * turns_off(end, start), way)
-
-    def _turned(self, target: Array) -> str:
-        """Which joints reach their goal whole turns away from the number that was given; empty for none."""
-        turned = np.abs(target - self._wanted) > 1.0  # rad: whole turns, and not where nothing is wanted
-        names = [f"{self.robot.joint_names[j]} to {target[j]:.6g}" for j in np.flatnonzero(turned)]
-        return f", by the nearest turn: {', '.join(names)}" if names else ""
 
     def _listed(self) -> tuple[str, ...]:
         """The joints of the message: all but those of a mechanism that its loops determine and that have no goal."""

@@ -18,7 +18,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from rne_dynamics.errors import RecordingError, RneDynamicsError
-from rne_dynamics.ros.messages.topic_recording import MEGABYTE, TopicRecording, new_file
+from rne_dynamics.ros.messages.topic_recording import TopicRecording, new_file
 from rne_dynamics.ros.node.command_line import read_command_line
 from rne_dynamics.ros.node.process import StopSignal, end_with_parent, log_at
 from rne_dynamics.ros.parameters.files import Parameter
@@ -35,9 +35,7 @@ SCHEMA: tuple[Parameter, ...] = (
               "file that exists is refused.", read_only=True),
     Parameter("topics", TOPICS, "Names of topics, absolute or in the node's namespace; * stands for one part of a "
               "name.", read_only=True),
-    Parameter("file_size", 1000.0, "Size after which another file is begun.", "MB", 1.0, 1e6, read_only=True),
-    Parameter("total_size", 20000.0, "Size of all files of this recording after which it ends.", "MB", 1.0, 1e9,
-              read_only=True),
+    Parameter("total_size", 20000.0, "Size after which the recording ends.", "MB", 1.0, 1e9, read_only=True),
     Parameter("flush_period", 0.5, "Longest time that messages are in memory only.", "s", 0.05, 60.0, read_only=True),
 )  # fmt: skip
 
@@ -72,17 +70,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 def record(node: Node, stop: StopSignal) -> int:
     """Record until a signal; 1 if the recording has ended early."""
     logger, values = node.get_logger(), ParameterTable(node, SCHEMA)
-    recording = TopicRecording(
-        node, new_file(values["output"]), values["topics"], values["file_size"] * MEGABYTE,
-        values["total_size"] * MEGABYTE, partial(log_at, logger),
-    )
+    recording = TopicRecording(node, new_file(values["output"]), values["topics"], partial(log_at, logger))
+    largest, period = 1e6 * values["total_size"], values["flush_period"]
     stop.defer()
     recording.discover()
     logger.info(f"ready: records in {recording.file.path}")
-    period = values["flush_period"]
     flush_at = discover_at = time.monotonic()
     try:
-        while not stop.requested and not recording.full:
+        while not stop.requested and recording.file.size < largest:
             time.sleep(DRAIN_PERIOD)
             now = time.monotonic()
             if now >= discover_at:
@@ -90,7 +85,7 @@ def record(node: Node, stop: StopSignal) -> int:
                 discover_at = now + DISCOVERY_PERIOD
             recording.drain()
             if now >= flush_at:
-                recording.flush()
+                recording.file.flush()
                 flush_at = now + period
         recording.drain()
         recording.close()
@@ -100,12 +95,12 @@ def record(node: Node, stop: StopSignal) -> int:
         return 1
     for topic, stream in recording.streams.items():
         logger.info(f"{topic}: {stream.report}")
-    if recording.full:
+    if recording.file.size >= largest:
         logger.error(
             f"the recording has ended at its total_size of {values['total_size']:g} MB. The arm goes on"
         )
         return 1
-    logger.info(f"recorded {1e-6 * recording.size:.1f} MB in {recording.file.path}")
+    logger.info(f"recorded {1e-6 * recording.file.size:.1f} MB in {recording.file.path}")
     return 0
 
 

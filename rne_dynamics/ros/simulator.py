@@ -37,9 +37,7 @@ from rne_dynamics.ros.simulator_topics import (
     STATES,
     WRENCHES,
     AppliedWrenches,
-    BaseListener,
     BasePublisher,
-    BendingWatch,
     DeflectionsPublisher,
     SimulatorOutputs,
     TopicBasedHardware,
@@ -72,8 +70,6 @@ SCHEMA: tuple[Parameter, ...] = (
               "published on base_imu. Empty for a base at rest.", read_only=True),
     Parameter("base_motion.smoothing", 0.0, "Frequency above which motion in that file counts as noise; 0 for none.",
               "Hz", 0.0, 1000.0, read_only=True),
-    Parameter("base_motion.topic", "", "Instead of a file, a topic of sensor_msgs/Imu, measured at the root link, by "
-              "which the base moves. Empty for none.", read_only=True),
     *PARAMETERS,
     Parameter("publish_clock", False, "Publish /clock.", read_only=True),
     Parameter("command_message", FLOATS, "Type of the commands: efforts on effort_controller/commands, in the order of "
@@ -134,7 +130,7 @@ class SimulatorNode(ArmNode):
         plant = ArmPlant(
             simulated.with_effort_limit(drive_limits(robot, values.values)),
             friction=values["friction"], stops=values["stops"],
-            limit_effort=values["limit_effort"], base_motion=self._base_motion(robot.open_tree.gravity),
+            limit_effort=values["limit_effort"], base_motion=self._base_motion(),
             surroundings=scene.surroundings,
         )
         self.simulator = Simulator(
@@ -163,16 +159,9 @@ class SimulatorNode(ArmNode):
             )
         return start
 
-    def _base_motion(self, gravity: Array) -> BaseTrajectory | None:
-        path, topic = self.parameters["base_motion.file"], self.topic_of("base_motion.topic")
-        if path and topic:
-            raise ParameterError(
-                f"parameters base_motion.file is {path!r} and base_motion.topic {topic!r}; give one of them"
-            )
-        self._listener = BaseListener(self, topic, gravity) if topic else None
-        if not path:
-            return self._listener
-        return SampledBase.load(path, smoothing=self.parameters["base_motion.smoothing"] or None)
+    def _base_motion(self) -> BaseTrajectory | None:
+        path = self.parameters["base_motion.file"]
+        return SampledBase.load(path, smoothing=self.parameters["base_motion.smoothing"] or None) if path else None
 
     def _warm_up(self) -> None:
         if self._hardware is not None:
@@ -184,7 +173,7 @@ class SimulatorNode(ArmNode):
 
     def _make_interfaces(self, robot: RigidRobot) -> None:
         values, plant, described = self.parameters, self.simulator.plant, self.described
-        sensed = plant.base_motion if self._listener is None else None
+        sensed = plant.base_motion
         self._outputs = SimulatorOutputs(
             self, robot, self.locked, STATES if self._hardware is not None else "joint_states",
             publish_clock=values["publish_clock"],
@@ -199,7 +188,6 @@ class SimulatorNode(ArmNode):
             # URDF lacks.
             description = self.keep(self.create_publisher(String, "robot_description", LATCHED))
             description.publish(String(data=description_text(self.model or self.description)))
-        self._bending = BendingWatch(described) if described.kind == "flexible" else None
         self.diagnostics = Diagnostics(self)
         self.offer(SetBool, "~/pause", self._on_pause, lambda: "paused" if self._paused else "running")
         self.offer(Trigger, "~/step", self._on_step, lambda: f"{self._periods} periods")
@@ -254,8 +242,7 @@ class SimulatorNode(ArmNode):
         self._ahead, self._origin, self._periods = False, time.time_ns(), 0
         self._wall = WallTime(1.0 / self._rate)
         self.report = SimulatorReport(
-            self, self.diagnostics, self.answers, self._wall, self._bending, self._outputs.clock_topic,
-            lockstep=self._lockstep,
+            self, self.diagnostics, self.answers, self._wall, self._outputs.clock_topic, lockstep=self._lockstep,
         )
 
     # -- the hot path -------------------------------------------------------------------------------------------------
@@ -270,16 +257,12 @@ class SimulatorNode(ArmNode):
 
     def _integrate(self) -> None:
         """Compute the state at the next deadline with the latest command."""
-        if self._listener is not None:
-            self._listener.update()
         try:
             if self._hardware is not None:
                 self._hardware.drive(self.simulator)
             wrenches = self._wrenches.at(self._origin + self._periods * self._period)
             state = self.simulator.advance(self._substeps, wrenches=wrenches)
             self._outputs.note_motion(state, self.simulator.measured())
-            if self._bending is not None:
-                self._bending.note(state)
             self._ahead = True
         except RneDynamicsError as error:
             self._running = False
@@ -359,7 +342,7 @@ class SimulatorNode(ArmNode):
 
     def _publish_report(self) -> None:
         self.report.publish(
-            self.simulator.state, self._periods, running=self._running, paused=self._paused,
+            self._periods, running=self._running, paused=self._paused,
             commanded=self.answers.commanded or bool(self._hardware and self._hardware.drives.commanded),
         )
         gc.collect()  # 0.03 ms, because the start's objects are frozen

@@ -8,14 +8,12 @@ from typing import Any
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.errors import ArgumentError, ParameterError
 from rne_dynamics.recording.yaml_files import read_mismatch, read_scene
-from rne_dynamics.ros.loop.statistics import Recent, percentile
+from rne_dynamics.ros.loop.statistics import percentile
 from rne_dynamics.ros.messages.answers import Answers
 from rne_dynamics.ros.node.diagnostics import ERROR, OK, WARN, Diagnostics, first_finding
 from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.parameters.files import Parameter
-from rne_dynamics.ros.simulator_topics import BendingWatch
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
-from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.surroundings import Scene
 
 PARAMETERS = (
@@ -51,23 +49,20 @@ class SimulatorReport:
     """Status messages of one run of the simulation, from its start or reset on."""
 
     def __init__(
-        self, node: ArmNode, diagnostics: Diagnostics, answers: Answers, wall: WallTime, bending: BendingWatch | None,
-        clock_topic: str, *, lockstep: bool,
+        self, node: ArmNode, diagnostics: Diagnostics, answers: Answers, wall: WallTime, clock_topic: str, *,
+        lockstep: bool,
     ) -> None:
-        self._node, self._diagnostics, self._answers, self._wall, self._bending = (
-            node, diagnostics, answers, wall, bending
-        )
+        self._node, self._diagnostics, self._answers, self._wall = node, diagnostics, answers, wall
         self._clock_topic, self._lockstep, self._lag = clock_topic, lockstep, 0.0
-        self._recent = Recent(answers.latency)
         #: Periods begun late, and commands refused.
         self.overruns = self.refused = 0
 
-    def publish(self, state: State, periods: int, *, running: bool, paused: bool, commanded: bool) -> None:
-        """Publish the next status, at a `state` after so many `periods`."""
-        level, message = self._status(state, running=running, paused=paused, commanded=commanded)
+    def publish(self, periods: int, *, running: bool, paused: bool, commanded: bool) -> None:
+        """Publish the next status, after so many `periods`."""
+        level, message = self._status(running=running, paused=paused, commanded=commanded)
         self._lag = self._wall.lag
-        recent, answers = self._recent.next(), self._answers
-        total = answers.latency.counts()
+        answers = self._answers
+        recent, total = answers.latency.recent(), answers.latency.counts()
         self._diagnostics.publish(level, message, {
             "periods": periods, "behind the wall clock (s)": self._lag,
             "overruns": self.overruns, "answered states": answers.latency.count,
@@ -78,7 +73,7 @@ class SimulatorReport:
             "recent reply latency p99 (ms)": 1e3 * percentile(recent, 99.0),
         })
 
-    def _status(self, state: State, *, running: bool, paused: bool, commanded: bool) -> tuple[bytes, str]:
+    def _status(self, *, running: bool, paused: bool, commanded: bool) -> tuple[bytes, str]:
         """Level and message."""
         publishers = self._node.count_publishers(self._clock_topic) if self._clock_topic else 0
         clocks = (
@@ -86,9 +81,6 @@ class SimulatorReport:
             "turn: give each simulated arm a clock of its own (for all its nodes -r /clock:=clock, in its "
             "namespace), or set publish_clock to false in all but one"
         )
-        bent = self._bending.findings(state) if running and publishers <= 1 and self._bending is not None else ()
-        for finding in bent:
-            self._node.get_logger().warning(finding, throttle_duration_sec=5.0)
         lag = self._wall.lag
         way = "and catching up" if lag < self._lag else (
             "and not catching up: the computer is too slow or too busy; lower rate, or set lockstep and publish_clock"
@@ -97,7 +89,6 @@ class SimulatorReport:
         level, message = first_finding(
             (not running, WARN, "stopped"),
             (publishers > 1, ERROR, clocks),
-            (bent, WARN, "".join(bent[:1])),
             (not (self._lockstep or paused) and lag >= NOTABLE, WARN, behind),
             (not commanded, OK, "holding the arm until the first command"),
             (True, OK, "paused" if paused else "running"),

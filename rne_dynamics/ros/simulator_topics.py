@@ -1,8 +1,7 @@
-"""Topics of the simulator: clock, motion of the base, joint states, deflections; wrenches and a base's motion in."""
+"""Topics of the simulator: clock, motion of the base, joint states, deflections; wrenches in."""
 
 from __future__ import annotations
 
-import time
 from bisect import insort
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
@@ -12,21 +11,17 @@ from geometry_msgs.msg import WrenchStamped
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 
-from rne_dynamics.control.guards.base_filter import BaseFilter, BaseSensor
 from rne_dynamics.control.thresholds import NANOSECONDS
-from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.dynamics.kinematics.kinematics import rotation_quaternions
-from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError, StateError
+from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError
 from rne_dynamics.flexible.energy import tip_deflections
-from rne_dynamics.flexible.theory_range import deflections, range_findings
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.messages.cdr import PreparedMessage, deserialised
-from rne_dynamics.ros.messages.joint_states import read_imu
 from rne_dynamics.ros.messages.publishers import EveryNth, write_stamp
-from rne_dynamics.ros.messages.topic_wait import NEWEST, OFFERED, polled_subscription, take
+from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.parameters.files import Parameter
 from rne_dynamics.simulation.plant.base_motion import BaseTrajectory
@@ -196,29 +191,6 @@ class SimulatorOutputs:
 COMPONENTS = ("x", "y", "z", "rx", "ry", "rz")
 
 
-class BendingWatch:
-    """Largest deflection since the last report; findings where links exceed the range of the theory."""
-
-    def __init__(self, arm: FlexibleArm) -> None:
-        self._arm, self._part = arm, 0.0
-        self._worst: State | None = None
-
-    def note(self, state: State) -> None:
-        """Note one state of the simulation."""
-        assert state.delta is not None
-        part = float(deflections(self._arm, state.delta).max())
-        if self._worst is None or part > self._part:
-            self._part, self._worst = part, state
-
-    def findings(self, now: State) -> tuple[str, ...]:
-        """As `range_findings`, for the state of largest deflection since the last call and for the present one."""
-        states = [state for state in (self._worst, now) if state is not None]
-        self._part, self._worst = 0.0, None
-        delta = np.array([state.delta for state in states])
-        q, qd, times = (np.array([getattr(state, name) for state in states]) for name in ("q", "qd", "t"))
-        return range_findings(self._arm, q, delta, qd, times)
-
-
 class DeflectionsPublisher:
     """Publishes the ends of flexible links, ``<link>/x`` and so on, every `divisor`-th period, if subscribed."""
 
@@ -241,13 +213,11 @@ class DeflectionsPublisher:
         return tips[0], 0.5 * (tips[1] - tips[2])
 
 
-# -- motion of the base: published as a sensor on it measures it, or taken from a topic --------------------------------
+# -- motion of the base, as a sensor on it measures it -----------------------------------------------------------------
 
 
 #: The topic.
 BASE_TOPIC = "base_imu"
-#: Time without usable messages after which the base rests, s: constant acceleration would throw the arm.
-TIMEOUT = 0.5
 
 
 class BasePublisher:
@@ -269,38 +239,6 @@ class BasePublisher:
         w.x, w.y, w.z = packed[3:6]
         a.x, a.y, a.z = packed[6:9]
         self._publisher.publish(message)
-
-
-class BaseListener:
-    """A `BaseTrajectory` whose motion is that of the newest usable Imu; at rest before, and tilted after the last."""
-
-    def __init__(self, node: ArmNode, topic: str, gravity: Array) -> None:
-        self._node = node
-        self._filter = BaseFilter(BaseSensor(timeout=TIMEOUT), gravity)
-        self._motion = BaseMotion()
-        self.refused = 0
-        self._subscription = node.keep(polled_subscription(node, Imu, topic, NEWEST, raw=True))
-
-    def update(self) -> None:
-        """Take the newest message, if any."""
-        now = time.monotonic()
-        taken = take(self._subscription, Imu, True)
-        if taken is not None:
-            try:
-                self._filter.accept(read_imu(taken[0]), now)
-            except StateError as error:
-                self.refused += 1
-                self._node.get_logger().warning(f"refused: {error}", throttle_duration_sec=2.0)
-        if self._filter.motion is not None:
-            self._motion = self._filter.still() if self._filter.stale(now) else self._filter.motion
-
-    def position(self, t: float) -> Array:
-        """As `BaseTrajectory.position`; not known."""
-        return np.zeros(3)
-
-    def motion(self, t: float) -> BaseMotion:
-        """As `BaseTrajectory.motion`: the newest."""
-        return self._motion
 
 
 # -- wrenches that act on links ----------------------------------------------------------------------------------------

@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import PoseStamped, WrenchStamped
-from rcl_interfaces.srv import GetParameters
+from geometry_msgs.msg import WrenchStamped
 from rclpy.client import Client
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
@@ -20,70 +18,14 @@ from rne_dynamics.control.control_law import TorqueTerms
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.messages.topic_wait import NEWEST, OFFERED, polled_subscription, take
+from rne_dynamics.ros.messages.topic_wait import NEWEST, polled_subscription, take
 from rne_dynamics.ros.node.command_line import read_command_line
 from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.node.robot import description_source
 from rne_dynamics.ros.parameters.files import Parameter
-from rne_dynamics.viewer.controls import PushPanel, TargetHandle
+from rne_dynamics.viewer.controls import PushPanel
 from rne_dynamics.viewer.page import FRAMES, HOST, PORT, Page, Picture
-from rne_dynamics.viewer.scene import quaternion
-
-#: Parameters of the controller, and the diagnostic with what became of a target.
-PARAMETERS, OUTCOME = ["target_pose.link", "target_pose.tool"], "last pose target"
-
-
-class TargetPanel:
-    """The box, off at first, and the handle; `node`: the viewer; `page`: with a robot; `controller`: name of a node."""
-
-    def __init__(self, node: ArmNode, page: Page, controller: str) -> None:
-        self._page, self._controller, self._link, self._tool = page, controller, "", np.zeros(3)
-        self._name, self._anew = node.resolve_topic_name(controller), False
-        self._ask = node.keep(node.create_client(GetParameters, f"{controller}/get_parameters"))
-        self._poses = node.keep(node.create_publisher(PoseStamped, f"{controller}/target_pose", OFFERED))
-        self._diagnostics = node.keep(polled_subscription(node, DiagnosticArray, "/diagnostics", 5))
-        self._box = page.server.gui.add_checkbox("drag the target: moves the arm", initial_value=False)
-        page.on_change(self._box, self._switch)
-        self._handle = TargetHandle(page, self._send)
-        #: What became of the last target; empty for nothing.
-        self.text = ""
-
-    def follow(self) -> None:
-        """Draw the handle; take reports of the controller."""
-        self._handle.follow(self._link, self._tool, anew=self._anew)
-        self._anew = False
-        while (taken := take(self._diagnostics, DiagnosticArray)) is not None:
-            found = [s for s in taken[0].status if s.name == self._name]
-            self.text = next((v.value for s in found for v in s.values if v.key == OUTCOME), self.text)
-
-    def _switch(self, on: bool) -> None:
-        self._link = ""
-        if on and not self._ask.service_is_ready():
-            self._box.value = False
-            raise ArgumentError(f"{self._controller} does not answer: start it")
-        if on:
-            self._ask.call_async(GetParameters.Request(names=PARAMETERS)).add_done_callback(self._begin)
-
-    def _begin(self, future: Any) -> None:
-        values = future.result().values
-        self._link = values[0].string_value if values else ""
-        if self._link not in self._page.robot.link_names:
-            self._page.refuse(f"the target moves link {self._link!r}: set target_pose.link of {self._controller}")
-            self._link, self._box.value = "", False
-        else:
-            self._tool, self._anew = np.array(values[1].double_array_value), True
-
-    def _send(self, R: Array, p: Array) -> None:
-        if not self._poses.get_subscription_count():
-            raise ArgumentError(f"nobody subscribes to {self._poses.topic_name}")
-        message = PoseStamped()
-        message.header.frame_id = self._page.robot.tree.root
-        at, turn = message.pose.position, message.pose.orientation
-        at.x, at.y, at.z = map(float, p)
-        turn.w, turn.x, turn.y, turn.z = map(float, quaternion(R))
-        self._poses.publish(message)
-
 
 #: Age from which the page says that states or torques are missing, s.
 STALE = 1.0
@@ -100,8 +42,6 @@ SCHEMA: tuple[Parameter, ...] = (
               "is never idle.", "", 0, 19, read_only=True),
     Parameter("controller", "computed_torque_controller", "Node whose ~/torque/* and ~/reference are shown; "
               "empty for none.", read_only=True),
-    Parameter("target_pose", False, "Whether the page has a box with which visitors move the arm: they drag the "
-              "controller's ~/target_pose.", read_only=True),
     Parameter("simulator", "simulator", "Simulator that is paused, reset and pushed from the page; empty for a real "
               "arm.", read_only=True),
 )  # fmt: skip
@@ -131,7 +71,7 @@ class Newest:
 
 
 class ViewerNode(ArmNode):
-    """The node `viewer`. It only listens, but for what is pressed on the page: for a simulator, or as a target."""
+    """The node `viewer`. It only listens, but for what is pressed on the page for a simulator."""
 
     live = False
 
@@ -154,7 +94,6 @@ class ViewerNode(ArmNode):
         for text in scene.missing[:5]:
             self.get_logger().warning(f"not shown: {text}")
         self._q, self._effort = np.array(robot.neutral, dtype=np.float64), np.full(robot.n, np.nan)
-        self._places = {name: j for j, name in enumerate(robot.joint_names)}
         self._states = Newest(self, JointState, "joint_states", MESSAGES_WAITING)
         controller, simulator = map(self.topic_of, ("controller", "simulator"))
         self._terms = {
@@ -164,9 +103,6 @@ class ViewerNode(ArmNode):
         self._desired = Newest(self, JointState, f"{controller}/reference") if controller else None
         if simulator:
             self._add_simulator(simulator)
-        self._target: TargetPanel | None = None
-        if values["target_pose"] and controller and robot.kind == "arm":
-            self._target = TargetPanel(self, page, controller)
         page.add_torques()
         if simulator:
             self._pushing = PushPanel(page, self._push)
@@ -203,22 +139,17 @@ class ViewerNode(ArmNode):
             q=self._q, effort=effort, terms=terms, reference=self._reference(), forces=self._forces,
             status=self._status(),
         ))  # fmt: skip
-        if self._target is not None:
-            self._target.follow()
 
     def _read(self, message: JointState) -> None:
         """Take the joints that are in the message; others stay where they were."""
-        for name, value in zip(message.name, message.position, strict=False):
-            if name in self._places and np.isfinite(value):
-                self._q[self._places[name]] = value
-        if len(message.effort) == len(message.name):
-            given = self._ordered(message, message.effort)
-            self._effort = np.where(np.isfinite(given), given, self._effort)
+        q, effort = (self._ordered(message, values) for values in (message.position, message.effort))
+        self._q = np.where(np.isfinite(q), q, self._q)
+        self._effort = np.where(np.isfinite(effort), effort, self._effort)
 
     def _ordered(self, message: Any, values: Sequence[float]) -> Array:
         """Values of a message in the order of the robot's joints, NaN for joints that it lacks."""
         found = dict(zip(message.name, values, strict=False))
-        return np.array([found.get(name, np.nan) for name in self._places], dtype=np.float64)
+        return np.array([found.get(name, np.nan) for name in self.robot.joint_names], dtype=np.float64)
 
     def _reference(self) -> Array | None:
         if self._desired is None or not self._desired.fresh:
@@ -230,8 +161,6 @@ class ViewerNode(ArmNode):
         silent = time.monotonic() - self._states.at
         if silent > STALE:
             return f"no joint state for {silent:.0f} s on {self._states.topic}: the arm is shown where it was"
-        if self._target is not None and self._target.text:
-            return f"live; target {self._target.text}"
         if self._terms and not any(topic.fresh for topic in self._terms.values()):
             return f"live; no torques of {self.parameters['controller']} are received"
         return "live"

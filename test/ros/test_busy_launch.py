@@ -15,8 +15,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 import rne_dynamics as rne
 from rne_dynamics.control.trajectory import Quintic
-from rne_dynamics.ros.launching.arguments import KINDS, SIMULATOR
-from rne_dynamics.ros.launching.plan import plan
+from rne_dynamics.ros.launch_plan import KINDS, SIMULATOR, plan
 from rne_dynamics.ros.messages.publishers import stamp_of
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import OFFERED

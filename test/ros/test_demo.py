@@ -65,7 +65,7 @@ WORDS = {  # of each cause that a controller reports: parameters of `arm` at 200
     "stopped": ({"min_rate": 500.0}, "the controller reports fault: 200 joint states per second; min_rate is 500"),
     "aborted": ({"constraints.joint1.trajectory": 1e-9}, "(constraints.joint1.trajectory). The motion is aborted"),
     "refused": ({}, "the controller refused the trajectory: joint 'joint"),
-    "goal_missed": ({"constraints.joint1.goal": 1e-12, "constraints.goal_time": 0.05}, "(constraints.joint1.goal)"),
+    "goal_missed": ({"constraints.joint1.goal": 1e-12, "constraints.goal_time": 0.05}, "(constraints.joint1.goal"),
     "paused": ({"speed_scaling": 0.0}, "set speed_scaling above 0"),
     "friction": ({"friction_compensation": 0.0}, "friction_compensation is 0"),
     "unknown_effort": ({"simulator.payload.link": "link2", "simulator.payload.mass": 0.3}, "does not explain"),

@@ -11,8 +11,17 @@ import yaml
 
 from rne_dynamics.description.share import share_file
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.ros.launching.arguments import DRIVERS, GATE, KINDS, SIMULATOR, VIEWER, check_names
-from rne_dynamics.ros.launching.plan import GATE_TOPIC, STATE_PUBLISHER, plan
+from rne_dynamics.ros.launch_plan import (
+    DRIVERS,
+    GATE,
+    GATE_TOPIC,
+    KINDS,
+    SIMULATOR,
+    STATE_PUBLISHER,
+    VIEWER,
+    check_names,
+    plan,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTROLLERS = ("controller", "gravity_compensation")
@@ -169,7 +178,6 @@ def test_a_parameter_file_of_hardware_drives_a_simulated_arm(tmp_path):
 @pytest.mark.parametrize(("given", "lockstep", "clock", "follow"), [
     ({}, True, True, True),
     ({"lockstep": "false"}, False, False, False),
-    ({"lockstep": "false", "publish_clock": "true"}, False, True, True),
 ])
 def test_simulated_time_waits_for_the_controller_unless_it_is_real(given, lockstep, clock, follow):
     nodes = planned("simulated_arm", rviz="true", **given)
@@ -179,14 +187,6 @@ def test_simulated_time_waits_for_the_controller_unless_it_is_real(given, lockst
     for node in nodes.values():
         assert topic(node, "/clock") == "clock", "several simulated arms do not set each other's time"
     assert "use_sim_time" not in values(planned("controller")["computed_torque_controller"])
-
-
-def test_a_move():
-    (node,) = planned("move", hardware="franka", to="fr3_joint7=0.1 fr3_joint6=-0.1", velocity_scale="0.1").values()
-    assert node.arguments == ("fr3_joint7=0.1", "fr3_joint6=-0.1", "--velocity-scale", "0.1")
-    (node,) = planned("move", hardware="franka", to="0 0 0 0 0 0 0", fastest="true").values()
-    assert node.arguments[-1] == "--fastest"
-    assert topic(node, "joint_states") == "franka/joint_states"
 
 
 @pytest.mark.parametrize(("kind", "given", "said"), [
@@ -205,11 +205,7 @@ def test_a_move():
     ("controller", {"robot_state_publisher": "true"}, "robot_state_publisher:=true needs urdf or model"),
     ("controller", {"hardware": "ur", "efforts": GATE_TOPIC}, "efforts:=effort_gate/commands .*gate:=running"),
     ("effort_gate", {"efforts": GATE_TOPIC}, "efforts:=effort_gate/commands .*the driver's topic"),
-    ("simulated_arm", {"publish_clock": "false"}, "publish_clock:=false needs real time"),
-    ("simulated_arm", {"use_sim_time": "false"}, "use_sim_time:=false needs real time"),
-    ("simulated_arm", {"lockstep": "false", "use_sim_time": "true"}, "use_sim_time:=true needs the simulator's clock"),
     ("simulated_arm", {"hardware": "ur"}, "hardware:=ur is given without urdf"),
-    ("move", {}, "to is not given"),
 ])  # fmt: skip
 def test_errors_name_what_was_typed(kind, given, said):
     with pytest.raises(ArgumentError, match=said):

@@ -16,7 +16,7 @@ from std_msgs.msg import Bool, String
 from support.children import children, members
 from support.hardware_files import ARMS, POSTURES, stand_in
 
-from rne_dynamics.ros.launching.arguments import DRIVERS
+from rne_dynamics.ros.launch_plan import DRIVERS
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import LATCHED
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
@@ -81,17 +81,6 @@ def test_an_error_names_what_was_typed_and_ends_the_launch(launch, arguments, sa
     wait_until(lambda: not members(started.group), START, "the end of the launch")
     assert started.said(said), started.output.read_text()
     assert not started.said("Traceback")
-
-
-@pytest.mark.slow
-def test_a_move_ends_its_launch(launch, namespace):
-    at = f"namespace:={namespace}/move"
-    arm = launch("simulated_arm", "urdf:=planar2", at)
-    wait_until(lambda: arm.said("agree with the model's gravity"), START, "the controller")
-    move = launch("move", "urdf:=planar2", at, "to:=joint1=0.3 joint2=-0.2", "duration:=2")
-    wait_until(lambda: not members(move.group), START, "the move")
-    assert move.said("process has finished cleanly"), move.output.read_text() + arm.output.read_text()
-    assert arm.signal(signal.SIGINT) == 0
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ CTC = "computed_torque_controller"
 def test_a_node_with_an_unknown_setting_ends_and_names_the_nearest(start):
     common = {"robot_description": "planar2"}
     processes = {
-        "initial_position.joint9 does not exist; nearest: initial_position.joint1, initial_position.joint2":
+        "initial_position.joint9 does not exist; nearest: initial_position.joint2, initial_position.joint1":
             start("simulator", initial_position={"joint9": 1.0}, **common),
         "velocity_scal does not exist; nearest: velocity_scale": start("move", ["1", "1"], velocity_scal=0.1, **common),
     }

@@ -1,4 +1,4 @@
-"""Speed scaling in percent, as ur_robot_driver publishes it, and the wrong unit."""
+"""Speed scaling in percent, as ur_robot_driver publishes it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from std_msgs.msg import Float64
 
 from rne_dynamics.errors import ControlError
-from rne_dynamics.ros.parameters.tracking import SpeedUnit
+from rne_dynamics.ros.parameters.tracking import speed_fraction
 from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import START
@@ -20,7 +20,7 @@ from .peer import START
     ("percent", 1.0, 0.01), ("percent", 0.0, 0.0), ("fraction", 0.0, 0.0),
 ])  # fmt: skip
 def test_both_units(unit, given, fraction):
-    assert SpeedUnit(unit).fraction(given) == fraction
+    assert speed_fraction(given, unit) == fraction
 
 
 @pytest.mark.parametrize(("unit", "given", "hint"), [
@@ -29,25 +29,12 @@ def test_both_units(unit, given, fraction):
 ])  # fmt: skip
 def test_what_is_out_of_range_is_refused_with_a_hint_at_the_unit(unit, given, hint):
     with pytest.raises(ControlError, match="speed scaling is") as refusal:
-        SpeedUnit(unit).fraction(given)
+        speed_fraction(given, unit)
     assert ("set speed_scaling_unit to percent" in str(refusal.value)) == hint
 
 
-def test_fractions_taken_for_percent_are_noticed_once():
-    unit = SpeedUnit("percent")
-    unit.fraction(0.0)
-    assert not unit.suspicion()  # a stopped arm says nothing about the unit
-    unit.fraction(0.5)
-    assert "set speed_scaling_unit to fraction" in unit.suspicion()
-    assert not unit.suspicion()
-    good = SpeedUnit("percent")
-    good.fraction(100.0)
-    good.fraction(0.5)
-    assert not good.suspicion()
-
-
 @pytest.mark.slow
-def test_the_controller_takes_percent_and_notices_the_wrong_unit(start, namespace, make_peer):
+def test_the_controller_takes_percent(start, namespace, make_peer):
     process = start(
         "computed_torque_controller", robot_description="puma560", speed_scaling_unit="percent", diagnostics_period=0.5
     )
@@ -63,8 +50,7 @@ def test_the_controller_takes_percent_and_notices_the_wrong_unit(start, namespac
 
         wait_until(logged, START, text, [process])
 
-    says(0.4, "speed scaling is 0.4 percent and was never more")
-    says(150.0, "speed scaling is 150; it must lie between 0 and 100 (speed_scaling_unit is percent). It stays 0.004")
+    says(150.0, "speed scaling is 150; it must lie between 0 and 100 (speed_scaling_unit is percent). It stays 1 of")
 
     def kept() -> bool:
         for value in (50.0, 150.0):  # the controller takes the newest, so either may be lost

@@ -12,7 +12,7 @@ from support.hardware_files import flat
 from support.parameter_page import NODES
 
 from rne_dynamics.errors import ParameterError
-from rne_dynamics.ros.parameters.files import JOINT, JTC, nearest
+from rne_dynamics.ros.parameters.files import JOINT, JTC
 from rne_dynamics.ros.parameters.table import ParameterTable
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
@@ -83,11 +83,6 @@ def test_every_fault_is_named_at_once(table_of):
         table_of(CTC, {"limits.joint1.efort": 3.0, "gains.joint2.p": -1.0, "gains.joint7.p": 1.0})
     for name in ("limits.joint1.efort", "gains.joint2.p", "gains.joint7.p"):
         assert name in str(error.value)
-
-
-def test_a_name_like_none_is_refused_too():
-    assert nearest("qqqq", ["stop.policy", "rate"]) == []
-    assert nearest("stop.polcy", ["stop.policy", "stop.hold_time"]) == ["stop.policy"]
 
 
 def test_rclpy_s_own_are_left_to_rclpy(table_of):

@@ -238,8 +238,7 @@ def _rotation(q: Array) -> Array:
             f"base motion: the quaternion {q.tolist()} has the length {length:.4g}; it must be 1",
             StateProblem.OUT_OF_RANGE,
         )
-    R: Array = quaternion_matrices(q[None])[0]
-    return R
+    return np.asarray(quaternion_matrices(q[None])[0])
 
 
 def _missing(what: str) -> StateError:

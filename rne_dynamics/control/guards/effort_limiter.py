@@ -71,8 +71,7 @@ class Limited(NamedTuple):
     @property
     def saturated(self) -> NDArray[np.bool_]:
         """Joints whose effort was limited, as `integrate_error` takes them; shape (n,)."""
-        saturated: NDArray[np.bool_] = self.flags != 0
-        return saturated
+        return np.asarray(self.flags != 0)
 
 
 @helper
@@ -196,8 +195,7 @@ class EffortLimiter:
     @property
     def last(self) -> Array:
         """The last command, N·m or N; shape (n,), a copy."""
-        last: Array = self.memory[_LAST].copy()
-        return last
+        return np.array(self.memory[_LAST])
 
     def start(self, effort: Array) -> None:
         """Begin at what the motors give now, N·m or N, shape (n,): the first step is limited against it.

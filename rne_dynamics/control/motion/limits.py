@@ -69,7 +69,6 @@ class Tolerances:
         "constraints.goal_time", 0.1, "Longest time after its end for a trajectory to reach the goal's tolerances; 0 "
         "for no limit.", "s", 0.0, 3600.0,
     ))
-    requested: frozenset[tuple[str, int]] = frozenset()  # which of these a request brought, and for which joint, or -1
 
     def __post_init__(self) -> None:
         set_fields(self, **{
@@ -86,24 +85,10 @@ class Tolerances:
         """These with a request's, of which 0 keeps what is set, −1 switches it off. Raises TrajectoryError."""
         path_position, path_velocity = self._with("path", path)
         goal_position, goal_velocity = self._with("goal", goal)
-        kinds = (("path", path), ("goal", goal))
-        own = {(what, self.joints.index(t.name)) for what, some in kinds for t in some if t.position}
-        own |= {("goal_time", -1)} if goal_time else set()
         return replace(
             self, path=path_position, path_velocity=path_velocity, goal=goal_position, goal_velocity=goal_velocity,
-            goal_time=_chosen(self.goal_time, goal_time, "goal_time_tolerance"), requested=self.requested | own,
+            goal_time=_chosen(self.goal_time, goal_time, "goal_time_tolerance"),
         )
-
-    def source(self, what: Literal["path", "goal"], joint: int) -> str:
-        """Source of a joint's position tolerance, for messages; that of its velocity is a request's."""
-        if (what, joint) in self.requested:
-            return f"the request's {what}_tolerance"
-        return f"constraints.{self.joints[joint]}.{'trajectory' if what == 'path' else 'goal'}"
-
-    @property
-    def source_of_time(self) -> str:
-        """Source of `goal_time`, for messages."""
-        return "the request's goal_time_tolerance" if ("goal_time", -1) in self.requested else "constraints.goal_time"
 
     def _with(self, what: str, wanted: Iterable[JointTolerance]) -> tuple[Array, Array]:
         position = np.array(getattr(self, what), dtype=np.float64)

@@ -148,7 +148,7 @@ class Motion:
             return Outcome("succeeded", f"goal reached; error {error:.2e}, largest on the way {self._largest[0]:.2e}")
         if stamp < self._due:
             return None
-        after = f"{tolerances.goal_time:g} s after the end ({tolerances.source_of_time})"
+        after = f"{tolerances.goal_time:g} s after the end (goal_time)"
         if j >= 0:
             return Outcome("goal", f"goal missed: {self._text(j, q, qd, 'goal')}, {after}")
         k = int(np.argmax(speed))
@@ -167,11 +167,11 @@ class Motion:
         )
         off, fast = reference.q[j] - q[j], reference.qd[j] - qd[j]
         if abs(off) <= position[j]:
-            error = f"{fast:.4g} per second off the velocity of its {aim}; allowed is {velocity[j]:g}"
-            source = f"the request's {what}_tolerance"
+            error = f"{fast:.4g} per second off the velocity of its {aim}; allowed is {velocity[j]:g} (of the request)"
         else:
-            error, source = f"{off:.4g} off its {aim}; allowed is {position[j]:g}", tolerances.source(what, j)
-        return f"joint {tolerances.joints[j]!r} is {error} ({source})"
+            parameter = f"constraints.{tolerances.joints[j]}.{aim}"
+            error = f"{off:.4g} off its {aim}; allowed is {position[j]:g} ({parameter}, or of the request)"
+        return f"joint {tolerances.joints[j]!r} is {error}"
 
 
 def warm_up(n: int) -> None:

@@ -267,8 +267,7 @@ def _smooth(robot: RobotModel, dense: Array, tolerance: float) -> _Curve:
 
 def _lengths(points: Array) -> Array:
     """Length of the way to each point, (points,)."""
-    lengths: Array = np.r_[0.0, np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))]
-    return lengths
+    return np.asarray(np.r_[0.0, np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
 
 
 def _check_points(robot: RobotModel, points: Array) -> None:

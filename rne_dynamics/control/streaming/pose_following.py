@@ -211,14 +211,12 @@ class PoseFollower:
     @property
     def q(self) -> Array:
         """Positions, rad or m; shape (n,)."""
-        q: Array = self._joints[0]
-        return q
+        return np.asarray(self._joints[0])
 
     @property
     def qd(self) -> Array:
         """Velocities; shape (n,)."""
-        qd: Array = self._joints[1]
-        return qd
+        return np.asarray(self._joints[1])
 
     def posture_for(self, target: Array) -> Array | None:
         """A posture, (n,), through which the joints reach a pose; None if the straight way does, or none."""
@@ -282,8 +280,7 @@ class PoseFollower:
         """Velocities of the joints coming to rest, or straight to the posture of a detour, all of them together."""
         if self.detour is None or self.resting:
             slower = dt / max((np.abs(self.qd) / self._rates[1]).max(), dt)
-            braked: Array = (1.0 - slower) * self.qd
-            return braked
+            return np.asarray((1.0 - slower) * self.qd)
         d = np.clip(self.detour, *self._task.bounds) - self.q
         left = np.abs(d)
         if left.max() < ARRIVED:
@@ -291,8 +288,7 @@ class PoseFollower:
             self.place(self.q.copy(), self.qd.copy())
             return self.qd
         fastest, most = np.min(self._rates / np.maximum(left, ARRIVED), axis=1)  # of the way, per s and per s²
-        step: Array = min(speed * fastest, math.sqrt(2.0 * BRAKE * most), 0.5 * POSE_FREQUENCY) * d
-        return step
+        return np.asarray(min(speed * fastest, math.sqrt(2.0 * BRAKE * most), 0.5 * POSE_FREQUENCY) * d)
 
     @property
     def reached(self) -> bool:

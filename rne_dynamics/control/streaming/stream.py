@@ -194,7 +194,7 @@ class Stream:
             j = int(np.argmax(off))
             return Outcome("path", (
                 f"joint {self.limits.joints[j]!r} is {self.reference.q[j] - q[j]:.4g} off the setpoints; allowed is "
-                f"{self.tolerances.path[j]:g} ({self.tolerances.source('path', j)}). The stream is aborted"
+                f"{self.tolerances.path[j]:g} (constraints.{self.limits.joints[j]}.trajectory). The stream is aborted"
             ))
         if self._timed_out and self.stopped:
             return Outcome("silent", f"no setpoint for {self.limits.timeout:g} s: the arm has come to rest")

@@ -71,8 +71,7 @@ class MissedEffort:
     def weight(self, gravity: Array) -> Array:
         """Support that an arm of other masses needs besides the model's `gravity`, N·m or N; shape (n,)."""
         most = HEAVIER * np.abs(gravity)
-        weight: Array = np.clip(self.fit()[0], -most, most)
-        return weight
+        return np.asarray(np.clip(self.fit()[0], -most, most))
 
     def fit(self) -> Array:
         """Support, factor of the inertia term, factor of the friction term, (3, n): least squares, each joint alone."""

@@ -24,7 +24,6 @@ from std_msgs.msg import String
 
 from rne_dynamics.control.contact_watch import ContactSettings, ContactWatch
 from rne_dynamics.control.control_law import Reference, TorqueTerms
-from rne_dynamics.control.motion.path import Path
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
 from rne_dynamics.errors import RneDynamicsError
@@ -64,7 +63,7 @@ class LinkClosedError(RneDynamicsError):
 class Link:
     """One end of the connection, of a SOCK_SEQPACKET pair; `side`: another one, for bytes that may be lost."""
 
-    def __init__(self, end: socket.socket, side: socket.socket | None = None) -> None:
+    def __init__(self, end: socket.socket, side: socket.socket) -> None:
         self._socket, self._side = end, side
         self._files: deque[int] = deque()
 
@@ -81,8 +80,7 @@ class Link:
     def close(self) -> None:
         """Close the link at this end."""
         self._socket.close()
-        if self._side is not None:
-            self._side.close()
+        self._side.close()
         self._keep(None)
 
     def wait(self, seconds: float) -> bool:
@@ -102,7 +100,7 @@ class Link:
                 return False
             return True
 
-        _Pickler(out, protocol=5, buffer_callback=kept_in).dump(message)
+        pickle.Pickler(out, protocol=5, buffer_callback=kept_in).dump(message)
         data, flags = out.getvalue(), 0 if block else socket.MSG_DONTWAIT
         try:
             if not arrays and len(data) <= LARGEST_MESSAGE:
@@ -122,14 +120,13 @@ class Link:
 
     def send_lossy(self, data: bytes) -> None:
         """Send bytes at once or not at all, independently of the messages."""
-        if self._side is not None:
-            with suppress(OSError):  # full; or the other end has closed, which `receive` reports
-                self._side.send(data, socket.MSG_NOSIGNAL)
+        with suppress(OSError):  # full; or the other end has closed, which `receive` reports
+            self._side.send(data, socket.MSG_NOSIGNAL)
 
     def receive_lossy(self, memory: memoryview) -> int:
         """Receive what `send_lossy` sent, the earliest first, into `memory`; its size, 0 for nothing."""
         try:
-            return 0 if self._side is None else self._side.recv_into(memory)
+            return self._side.recv_into(memory)
         except OSError:  # nothing there
             return 0
 
@@ -158,29 +155,12 @@ class Link:
             return pickle.loads(data)
         (file,) = array.array("i", ancillary[0][2])
         try:
-            # private: kernels are compiled for writable arrays, though nothing is written
-            memory = memoryview(mmap.mmap(file, 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE))
+            memory = memoryview(mmap.mmap(file, 0, access=mmap.ACCESS_READ))
         finally:
             os.close(file)
         places = memoryview(data).cast("Q")
         first, *rest = (memory[places[k] : places[k] + places[k + 1]] for k in range(0, len(places), 2))
         return pickle.loads(first, buffers=rest)
-
-
-class _Pickler(pickle.Pickler):
-    """Preserves whether the arrays of a path are writable, for which kernels are compiled; pickles do not."""
-
-    def reducer_override(self, value: Any) -> Any:
-        """As `pickle.Pickler`."""
-        if type(value) is Path:
-            return _path, tuple((a, a.flags.writeable) for a in (value.knots, value.coefficients))
-        return NotImplemented
-
-
-def _path(*arrays: tuple[Array, bool]) -> Path:
-    for values, writeable in arrays:
-        values.flags.writeable = writeable
-    return Path(*(values for values, _ in arrays))
 
 
 def _file(parts: list[bytes | memoryview]) -> tuple[int, bytes]:

@@ -25,7 +25,6 @@ from typing import Any, Generic, TypeVar
 import rclpy
 from rclpy.signals import SignalHandlerOptions
 
-from rne_dynamics.control.supervision.state_stream import warm_up_general
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.ros.loop.control_loop import ControlLoop
 from rne_dynamics.ros.loop.cycle import NUMBER
@@ -79,7 +78,6 @@ def serve(link: Link, arguments: Sequence[str] | None) -> int:
     poll_at = 0.0
     try:
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-        warm_up_general()
         while alone_since is None or not loop.over:
             if loop.cycle is None:
                 link.wait(IDLE)

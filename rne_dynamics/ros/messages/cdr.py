@@ -8,7 +8,6 @@ So the rest is checked, or written, once; see `joint_state_layout`, `PreparedMes
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterable
 from operator import attrgetter
 from struct import Struct, error
@@ -28,8 +27,6 @@ from rne_dynamics.model.inertia import Array
 ENCAPSULATION = 4
 #: Plain CDR of the first version, least significant byte first: the only one that is read or written here.
 PLAIN = b"\x00\x01"
-#: Whether this computer's byte order is that of the messages.
-NATIVE = sys.byteorder == "little"
 #: Bytes before a message in memory, so that its aligned fields are aligned in memory.
 LEAD = 8 - ENCAPSULATION
 
@@ -146,8 +143,8 @@ class CdrCursor:
 
 def stamped_names(data: bytes) -> tuple[CdrCursor, tuple[bytes, ...]]:
     """Names of the joints of a message that begins with a header and them, and the place behind; `struct.error`."""
-    if data[:2] != PLAIN or not NATIVE:
-        raise error("not plain CDR of this computer's byte order")
+    if data[:2] != PLAIN:
+        raise error("not plain CDR, least significant byte first")
     walk = CdrCursor(data, ENCAPSULATION + _STAMP.size)
     walk.text()  # frame_id
     # a wrong count ends with the bytes, not with the memory: every name takes some of them
@@ -193,7 +190,7 @@ def one_point_layout(data: bytes) -> tuple[JointStateLayout, int] | None:
 
 def imu_numbers(data: bytes) -> Array | None:
     """The 37 numbers of a sensor_msgs/Imu in their order; None where they cannot be read here."""
-    if data[:2] != PLAIN or not NATIVE:
+    if data[:2] != PLAIN:
         return None
     walk = CdrCursor(data, ENCAPSULATION + _STAMP.size)
     try:
@@ -202,8 +199,7 @@ def imu_numbers(data: bytes) -> Array | None:
         span = walk.take(8 * IMU_NUMBERS)
     except error:
         return None
-    numbers: Array = np.frombuffer(data, np.float64, IMU_NUMBERS, span.start).copy()
-    return numbers
+    return np.array(np.frombuffer(data, np.float64, IMU_NUMBERS, span.start))
 
 
 class NumbersReader:
@@ -219,13 +215,12 @@ class NumbersReader:
         """The numbers of a message, shape (n,); `ControlError` where the bytes are no such message."""
         head = self._head
         if len(data) == self._size and data.startswith(head):
-            known: Array = np.frombuffer(data, np.float64, offset=len(head)).copy()
-            return known
+            return np.array(np.frombuffer(data, np.float64, offset=len(head)))
         numbers: Array = np.array(deserialised(data, Float64MultiArray, ControlError).data, np.float64)
         begin = len(data) - numbers.nbytes
         # its list is its last field: a count, at most four bytes to align, the numbers
         counted = any(data[begin - k : begin - k + 4] == _COUNT.pack(numbers.size) for k in (4, 8))
-        aligned = NATIVE and data[:2] == PLAIN and begin % 8 == ENCAPSULATION
+        aligned = data[:2] == PLAIN and begin % 8 == ENCAPSULATION
         if numbers.size and aligned and counted and data[begin:] == numbers.tobytes():
             self._head, self._size = data[:begin], len(data)
         return numbers

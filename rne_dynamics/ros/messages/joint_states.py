@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sensor_msgs.msg import Imu, JointState
+from sensor_msgs.msg import JointState
 
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.guards.base_filter import BaseReading
@@ -19,9 +18,6 @@ from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.messages.cdr import JointStateLayout, deserialised, imu_numbers, joint_state_layout, stamp_in
 from rne_dynamics.ros.messages.publishers import stamp_of
-
-#: How many senders' lists of names are kept.
-_SENDERS = 8
 
 #: Return values of `gather`.
 WHOLE, NO_VELOCITY, OTHER = -1, -2, -3
@@ -41,19 +37,13 @@ _WHOLE, _NO_VELOCITY, _ = Reading  # reading a member off its class is slow in P
 
 
 class JointMap:
-    """Indices of the controlled joints in the messages of each sender, looked up once for each list of names."""
+    """The controlled joints in messages, by their names; `StateReader` remembers where they are."""
 
     def __init__(self, joints: Sequence[str]) -> None:
         self.joints = tuple(joints)
-        self._names: list[str] = []
         self._places: NDArray[np.intp] | None = None  # None: no controlled joint
-        self._look_up = lru_cache(_SENDERS)(self._places_in)
         self._unread = np.empty(len(self.joints))
-        self._warm_up()
-
-    def _warm_up(self) -> None:
-        """Compile before the first message."""
-        n = len(self.joints)
+        n = len(self.joints)  # compiled before the first message
         places = np.arange(3 * n).reshape(3, n)
         gather(_NO_WORDS, np.zeros(3 * n), _NO_PATTERN, places, np.zeros(n), np.zeros(n), self._unread)
 
@@ -63,15 +53,10 @@ class JointMap:
         Velocities that are all NaN count as missing. StateError: only some of the joints, lists of other lengths than
         the names, values that are not finite; an effort may be missing.
         """
-        if message.name != self._names:
-            names = list(message.name)
-            self._places, self._names = self._look_up(tuple(names)), names
+        count, self._places = len(message.name), self._places_in(message.name)
         reported = self._unread if effort is None else effort
-        if self._places is None and (self._names or not len(message.position)):
-            for out in (q, qd, reported):
-                out.fill(np.nan)
-            return Reading.OTHER_JOINTS
-        count = len(self._names)
+        if self._places is None and (count or not len(message.position)):
+            return _no_joint(q, qd, reported)
         position, velocity = np.asarray(message.position, np.float64), np.asarray(message.velocity, np.float64)
         if len(position) != count or len(velocity) not in (0, count):
             label, values = ("position", position) if len(position) != count else ("velocity", velocity)
@@ -101,7 +86,7 @@ class JointMap:
             )
         return _NO_VELOCITY if code == NO_VELOCITY else _WHOLE
 
-    def _places_in(self, names: tuple[str, ...]) -> NDArray[np.intp] | None:
+    def _places_in(self, names: Sequence[str]) -> NDArray[np.intp] | None:
         """Indices of the controlled joints among `names`; None if there are none."""
         if not any(joint in names for joint in self.joints):
             return None
@@ -283,7 +268,7 @@ def read_imu(data: bytes) -> BaseReading:
     """Read a serialised message. Raises StateError: bytes that are no sensor_msgs/Imu."""
     numbers = imu_numbers(data)
     if numbers is None:
-        numbers = _deserialised(data)
+        raise StateError(f"base motion: {len(data)} bytes that are no sensor_msgs/Imu", StateProblem.UNREADABLE)
     orientation, angular_velocity, acceleration = numbers[0:4], numbers[13:16], numbers[25:28]
     return BaseReading(
         stamp_in(data),
@@ -291,12 +276,3 @@ def read_imu(data: bytes) -> BaseReading:
         None if numbers[16] == -1.0 else angular_velocity,
         None if numbers[28] == -1.0 else acceleration,
     )
-
-
-def _deserialised(data: bytes) -> Array:
-    message = deserialised(data, Imu, lambda why: StateError(f"base motion: {why}", StateProblem.UNREADABLE))
-    q, w, a = message.orientation, message.angular_velocity, message.linear_acceleration
-    return np.concatenate([
-        [q.x, q.y, q.z, q.w], message.orientation_covariance, [w.x, w.y, w.z], message.angular_velocity_covariance,
-        [a.x, a.y, a.z], message.linear_acceleration_covariance,
-    ])  # fmt: skip

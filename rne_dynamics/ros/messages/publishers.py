@@ -54,17 +54,13 @@ def effort_type(message: str) -> Any:
     """The type of messages of that name, `FLOATS` or `NAMED`. Raises ParameterError: it is not installed."""
     if message == FLOATS:
         return Float64MultiArray
-    if control_messages is None:
+    kind = getattr(control_messages, "JointCommand", None)
+    if kind is None:
         raise ParameterError(
-            f"parameter command_message is {message} and control_msgs is not installed: install "
-            f"ros-<distribution>-control-msgs, or set command_message to {FLOATS}"
+            f"parameter command_message is {message} and no control_msgs with that message is installed: install "
+            f"ros-<distribution>-control-msgs, newer than version 6.8.0, or set command_message to {FLOATS}"
         )
-    if not hasattr(control_messages, "JointCommand"):
-        raise ParameterError(
-            f"parameter command_message is {message} and the control_msgs that is installed has no such message, "
-            f"which came after version 6.8.0: install a newer one, or set command_message to {FLOATS}"
-        )
-    return control_messages.JointCommand
+    return kind
 
 
 def prepared_effort(message: str, joints: Sequence[str]) -> PreparedMessage:

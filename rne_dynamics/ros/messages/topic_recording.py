@@ -65,7 +65,6 @@ class TopicRecorder:
 
 #: Messages of a topic that may wait; at 1 kHz those of 4 s.
 DEPTH = 4000
-MEGABYTE = 1_000_000
 #: Names of the types in .msg files that differ from those of rosidl's Python classes.
 _NAMES = {"double": "float64", "float": "float32", "boolean": "bool", "octet": "byte"}
 _SEPARATOR = "=" * 80
@@ -79,8 +78,6 @@ class Stream:
     """One topic, and what was received of it; `lost` counts gaps in the numbers of a single sender."""
 
     recorder: TopicRecorder
-    kind: str
-    definition: str
     channel: int
     received: int = 0
     lost: int = 0
@@ -94,30 +91,15 @@ class Stream:
 
 
 class TopicRecording:
-    """Recording of all topics whose names match, also of those that appear later, in files of `file_size` bytes."""
-    # RecordingError: the file exists or cannot be written, here and in `drain`, `flush` and `close`
+    """Recording of all topics whose names match, also of those that appear later."""
+    # RecordingError: the file exists or cannot be written, here and in `drain` and `close`
 
-    def __init__(
-        self, node: Node, path: Path, topics: Sequence[str], file_size: float, total_size: float,
-        log: Callable[[str, str], None],
-    ) -> None:
-        self._node, self._first, self._log = node, path, log
+    def __init__(self, node: Node, path: Path, topics: Sequence[str], log: Callable[[str, str], None]) -> None:
+        self._node, self._log = node, log
         self._patterns = re.compile("|".join(pattern(node.get_namespace(), topic) for topic in topics))
-        self._file_size, self._total_size = file_size, total_size
-        self._written, self._files, self._refused = 0, 1, set[str]()
-        self._warned = 0
+        self._refused = set[str]()
         self.streams: dict[str, Stream] = {}
         self.file = McapFile(path)
-
-    @property
-    def size(self) -> int:
-        """Bytes in all files."""
-        return self._written + self.file.size
-
-    @property
-    def full(self) -> bool:
-        """Whether the recording has reached its total size."""
-        return self.size >= self._total_size
 
     def discover(self) -> None:
         """Subscribe to the topics that have come up since the last call."""
@@ -134,18 +116,16 @@ class TopicRecording:
                 self._log("warning", f"{topic} is not recorded: {why}")
                 continue
             latched = any(p.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for p in publishers)
-            text = definition(kinds[0])
-            stream = Stream(
-                TopicRecorder(self._node, kind, topic, DEPTH, latched=latched), kinds[0], text,
-                self.file.channel(topic, kinds[0], text),
+            self.streams[topic] = Stream(
+                TopicRecorder(self._node, kind, topic, DEPTH, latched=latched),
+                self.file.channel(topic, kinds[0], definition(kinds[0])),
             )
-            self.streams[topic] = stream
             self._log("info", f"records {topic} ({kinds[0]})")
         for topic, stream in self.streams.items():
             stream.senders = max(stream.senders, self._node.count_publishers(topic))
 
     def drain(self) -> None:
-        """Write the waiting messages, and begin another file where this one is large enough."""
+        """Write the waiting messages."""
         for stream in self.streams.values():
             stream.recorder.drain()
             for sent, received, data, sequence in stream.recorder.samples:
@@ -154,32 +134,11 @@ class TopicRecording:
                 stream.received += 1
                 self.file.write(stream.channel, data, received, sent, sequence)
             stream.recorder.samples.clear()
-        if self.file.size >= self._file_size and not self.full:
-            self._next_file()
-
-    def flush(self) -> None:
-        """Make everything so far readable, and log new losses."""
-        self.file.flush()
-        lost = {topic: s.lost for topic, s in self.streams.items() if s.lost and s.senders == 1}
-        if sum(lost.values()) > self._warned:
-            self._warned = sum(lost.values())
-            counts = ", ".join(f"{count} of {topic}" for topic, count in lost.items())
-            self._log("warning", f"messages that were not recorded, so far: {counts}; the computer is too busy")
 
     def close(self) -> None:
         """Note the counts in the file, and close it."""
         self.file.note("messages", {topic: stream.report for topic, stream in self.streams.items()})
         self.file.close()
-
-    def _next_file(self) -> None:
-        self.close()
-        self._written += self.file.size
-        self._files += 1
-        path = self._first.with_stem(f"{self._first.stem}_{self._files}")
-        self.file = McapFile(path)
-        for topic, stream in self.streams.items():
-            stream.channel = self.file.channel(topic, stream.kind, stream.definition)
-        self._log("info", f"goes on in {path}")
 
 
 def pattern(namespace: str, topic: str) -> str:

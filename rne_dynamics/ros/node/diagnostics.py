@@ -41,6 +41,20 @@ def first_finding(*findings: tuple[object, bytes, str]) -> tuple[bytes, str]:
     return next((level, message) for found, level, message in findings if found)
 
 
+class News:
+    """New counts since the last report, since the activation where `counters` are other ones."""
+
+    def __init__(self) -> None:
+        self._counters: object = None
+        self._said: dict[str, int] = {}
+
+    def take(self, counters: object, **totals: int) -> list[int]:
+        """By how much each total has grown."""
+        said = self._said if counters is self._counters else {}
+        self._counters, self._said = counters, totals
+        return [total - said.get(what, 0) for what, total in totals.items()]
+
+
 class Diagnostics:
     """Publishes one status of one node, whose full name is the status's name and hardware id."""
 
@@ -135,17 +149,14 @@ class ControllerReport:
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
-        self._refused = self._clamped = 0
+        self._news = News()
 
     def next(self) -> tuple[bytes, str, dict[str, object]]:
         """Level, message and values of the next status."""
         s, m, c = self._supervisor, self._supervisor.machine, self._supervisor.counters
         estimated, loops = ", ".join(m.stream.filter.estimated), m.torques.loops
         refused, clamped = c.refused.total(), c.clamped
-        if refused < self._refused or clamped < self._clamped:  # activated anew
-            self._refused = self._clamped = 0
-        new_refused, new_clamped = refused - self._refused, clamped - self._clamped
-        self._refused, self._clamped = refused, clamped
+        new_refused, new_clamped = self._news.take(c, refused=refused, clamped=clamped)
         clamp, said = m.output.clamp_text(), f"{s.mode.value}: {s.cause}" if s.cause else s.mode.value
         level, message = first_finding(
             (s.mode is Mode.FAULT or (s.mode is Mode.STOPPING and m.dead_reckoning) or s.gate.failed, ERROR, said),
@@ -238,29 +249,22 @@ class ControllerState:
 
 
 class GateReport:
-    """Status messages of what is new; refused and limited efforts that wait for a more important one come later."""
+    """Status messages, each with what is new since the one before."""
 
     def __init__(self, gate: EffortGate) -> None:
         self._gate = gate
-        self._counters = gate.counters
-        self._said = {"refused": 0, "limited": 0, "states": 0}
+        self._news = News()
 
     def next(
         self, now: float, *, commanders: int, bypasses: int, listeners: int
     ) -> tuple[bytes, str, dict[str, object]]:
         """Level, message and values at `now`, s, with counts of publishers and subscribers of its two topics."""
         gate, c = self._gate, self._gate.counters
-        totals = {"refused": c.refused.total(), "limited": c.limited + c.stepped, "states": gate.states.refused}
-        if c is not self._counters:  # activated anew
-            self._counters, self._said = c, dict.fromkeys(totals, 0)
-        refused, limited, states = (max(total - self._said[what], 0) for what, total in totals.items())
-        self._said["states"] = totals["states"]
+        refused, limited, states = self._news.take(
+            c, refused=c.refused.total(), limited=c.limited + c.stepped, states=gate.states.refused
+        )
         clamp, said = gate.limited_text(), f"{gate.mode.value}: {gate.cause}" if gate.cause else gate.mode.value
         last = f" (the last one was refused: {gate.states.refusal})" if states else ""
-        news = {
-            "refused": f"{refused} efforts refused: {c.refusal}" if refused else "",
-            "limited": f"{limited} efforts limited: {clamp}" if limited and clamp else "",
-        }
         level, message = first_finding(
             (gate.mode is FAULT or (gate.mode is STOPPING and not gate.requested), ERROR, said),
             (gate.mode in (STOPPING, RELEASED), WARN, said),
@@ -270,10 +274,10 @@ class GateReport:
             (gate.mode in (WAITING, PASSING) and gate.states.stale(now), WARN,
              f"no usable joint states: a take-over could not measure the arm{last}"),
             (gate.mode is PASSING and not listeners, WARN, "no node subscribes to the efforts of the gate"),
-            *((text, WARN, text) for text in news.values()),
+            (refused, WARN, f"{refused} efforts refused: {c.refusal}"),
+            (limited and clamp, WARN, f"{limited} efforts limited: {clamp}"),
             (True, OK, said),
         )
-        self._said |= {what: totals[what] for what, text in news.items() if text == message}
         values: dict[str, object] = {
             "state": gate.mode.value, "cause": gate.cause, "commands": c.commands, "passed efforts": c.passed,
             **{f"refused: {problem.value}": c.refused[problem] for problem in CommandProblem},

@@ -9,7 +9,6 @@ import os
 import resource
 import signal
 import sys
-import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -87,15 +86,6 @@ def _lock() -> Iterator[str]:
             f"lock_memory is not permitted ({why}); fix: a line '@realtime - memlock unlimited' in "
             "/etc/security/limits.conf, and this user in that group"
         )
-
-
-def seconds_since_start() -> float:
-    """Age of this process, s, including the interpreter's start and imports; 0 where the system does not report it."""
-    try:
-        started = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
-    except (OSError, IndexError, ValueError):
-        return 0.0
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
 
 
 #: In the file names of libraries that are needed only to compile, and in those of all.
@@ -209,11 +199,6 @@ class StopSignal:
         """Whether the process is to end."""
         return self.count > 0
 
-    @property
-    def repeated(self) -> bool:
-        """Whether more than one signal has come."""
-        return self.count > 1
-
     def defer(self) -> None:
         """From now on only note signals; KeyboardInterrupt if one came before, and that exception was dropped."""
         self._deferred = True
@@ -267,7 +252,7 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None, signals:
             _initialise(arguments)
             executor = NodeExecutor()
             node = make()
-            node.signalled_again, node.about_to_drive = lambda: stop.repeated, stop.defer
+            node.signalled_again, node.about_to_drive = lambda: stop.count > 1, stop.defer
             if UNCOMPILED:
                 node.get_logger().warning(UNCOMPILED)
             for warning in lost_settings(arguments or sys.argv, node.get_name(), node.get_namespace()):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from difflib import SequenceMatcher
+from difflib import get_close_matches
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "JOINT", "JTC", "OF_HARDWARE", "OF_THE_ARM", "SIMULATED", "Parameter", "ParameterAlias", "Translation", "Value",
     "Values", "applies", "declared_parameters", "filled", "flat", "given_to", "given_to_another", "listed",
-    "lost_settings", "nearest", "node_keys", "per_joint", "refusal", "refuse_undeclared", "ros_settings",
+    "lost_settings", "node_keys", "per_joint", "refusal", "refuse_undeclared",
     "settings_for", "simulated", "translate", "unclaimed",
 ]
 
@@ -186,43 +187,21 @@ OF_THE_ARM = ("gravity", "payload.link", "payload.mass", "payload.com", "payload
 #: Gravity in simulation of an arm that compensates it itself, m/s^2: with none at all its efforts are exactly 0, which
 #: counts as not reported.
 NEXT_TO_NONE = [0.0, 0.0, -0.001]
-_FLAGS = {"--params-file": "--params-file", "-p": "-p", "--param": "-p"}
-#: ``NODE:NAME:=VALUE``, a setting for one node.
-_FOR_ONE_NODE = re.compile(r"(?P<node>[^:=]+):(?P<name>[^:=]+):=")
 
 
 def lost_settings(arguments: Sequence[str], name: str, namespace: str) -> list[str]:
-    """Warnings about parameter files and settings of the command line that are for other nodes only."""
+    """Warnings about parameter files of the command line that are for other nodes only."""
     full = f"{namespace.rstrip('/')}/{name}"
     warnings = []
-    for flag, value in ros_settings(arguments):
-        if flag == "-p":
-            found = _FOR_ONE_NODE.match(value)
-            if found and f"/{found['node']}" != full:
-                warnings.append(
-                    f"{flag} {value} is for node /{found['node']}, and this one is {full}: it is not set. Give it as "
-                    f"{flag} {value.partition(':')[2]}"
-                )
-            continue
-        keys = list(node_keys(value))
+    for flag, file in pairwise(arguments):
+        keys = list(node_keys(file)) if flag == "--params-file" else [full]
         if not any(applies(key, full) for key in keys):
             theirs = f"they are for {', '.join(keys)}" if keys else f"it has no {SECTION}"
             warnings.append(
-                f"no parameter in {value} is for this node, {full}: {theirs}. Give them under the key {full} or, for "
+                f"no parameter in {file} is for this node, {full}: {theirs}. Give them under the key {full} or, for "
                 f"any namespace, /**/{name}"
             )
     return warnings
-
-
-def ros_settings(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Parameter files (``--params-file``) and single parameters (``-p``) among ROS arguments."""
-    inside = False
-    words = iter(arguments)
-    for word in words:
-        if word in ("--ros-args", "--"):
-            inside = word == "--ros-args"
-        elif inside and word in _FLAGS and (value := next(words, None)) is not None:
-            yield _FLAGS[word], value
 
 
 def node_keys(file: str) -> Iterator[str]:
@@ -298,10 +277,8 @@ def applies(key: str, node: str) -> bool:
 
 #: rclpy declares such parameters with topics whose publisher or subscription allows it.
 QOS = "qos_overrides."
-#: Smallest similarity of a suggested name, and largest difference from the best one's.
-ALIKE, MARGIN = 0.6, 0.02
-#: Largest number of suggested names.
-MOST_NAMES = 7
+#: Smallest similarity of suggested names, and how many there are at most.
+ALIKE, NAMED = 0.6, 3
 
 
 def given_to(node: Node, overrides: Sequence[RosParameter] = ()) -> dict[str, Any]:
@@ -354,23 +331,11 @@ def unclaimed(
     return [name for name in rest if name not in theirs and not name.startswith(QOS)]
 
 
-def nearest(name: str, known: Iterable[str]) -> list[str]:
-    """The names most similar to `name`, the best first; empty if none is similar."""
-    matcher = SequenceMatcher(b=name)
-    found = []
-    for other in known:
-        matcher.set_seq1(other)
-        if matcher.quick_ratio() >= ALIKE and (ratio := matcher.ratio()) >= ALIKE:
-            found.append((-ratio, other))
-    found.sort()
-    return [other for ratio, other in found if ratio <= found[0][0] + MARGIN][:MOST_NAMES]
-
-
 def refusal(names: Iterable[str], known: Collection[str]) -> str:
     """The message for unknown names, with suggestions."""
     texts = []
     for name in names:
-        near = nearest(name, known)
+        near = get_close_matches(name, known, NAMED, ALIKE)
         hint = f"nearest: {', '.join(near)}" if near else "docs/parameters.md and `ros2 param list` list all"
         texts.append(f"parameter {name} does not exist; {hint}")
     return "; ".join(texts)

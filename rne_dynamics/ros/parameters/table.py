@@ -187,9 +187,7 @@ class ParameterTable:
                 )
                 values[name] = parameter.parse(name, listed(declared.value))
                 self._declared[name] = parameter
-            except InvalidParameterValueException as error:  # from rclpy's check of the bounds
-                faults.append(str(error))
-            except ParameterError as error:
+            except (ParameterError, InvalidParameterValueException) as error:  # the second: rclpy's check of the bounds
                 faults.append(str(error))
         failed = [name for name in parameters if name not in self._declared]
         rest = [name for name in self._given if name not in self._translated and name not in failed]

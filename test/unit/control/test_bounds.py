@@ -8,6 +8,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from rne_dynamics.control.motion.path import Departure
+from rne_dynamics.control.motion.takeover import takeover
 from rne_dynamics.control.trajectory import SampledTrajectory
 
 FREE = np.full(3, np.inf)
@@ -20,6 +22,15 @@ def trajectory(kind: str, seed: int = 0, points: int = 12) -> SampledTrajectory:
     times = np.cumsum(rng.uniform(0.05, 1.0, points))
     q, qd, qdd = rng.normal(size=(3, points, 3))
     return SampledTrajectory(times, q, *{"linear": (), "cubic": (qd,), "quintic": (qd, qdd)}[kind])
+
+
+def departure(trajectory: SampledTrajectory, what: str, lower: np.ndarray, upper: np.ndarray) -> Departure | None:
+    """An early time at which a joint is outside its bounds, (n,) each; None for never."""
+    bounds = np.full((3, 2, trajectory.positions.shape[1]), [[-np.inf], [np.inf]])
+    bounds[ORDERS.index(what)] = lower, upper
+    path = takeover(trajectory.path, trajectory.path.begin, trajectory.path.sample(trajectory.path.begin), 1.0)
+    found = path.departure(bounds, *path.pieces())
+    return None if found is None else found[1]
 
 
 @cache
@@ -40,11 +51,11 @@ def test_the_true_extremes_are_within_and_anything_tighter_is_not(kind, what, se
     values = dense(kind, seed)[what]
     low, high = values.min(axis=0), values.max(axis=0)
     slack = 1e-4 * (high - low)  # what 1000 places a segment may miss
-    assert path.departure(what, low - slack, high + slack) is None
+    assert departure(path, what, low - slack, high + slack) is None
     for j in range(3):
         for lower, upper in ((low + slack, FREE), (-FREE, high - slack)):
             only = np.arange(3) == j
-            found = path.departure(what, np.where(only, lower, -np.inf), np.where(only, upper, np.inf))
+            found = departure(path, what, np.where(only, lower, -np.inf), np.where(only, upper, np.inf))
             assert found is not None
             assert found.joint == j
             assert not lower[j] <= found.value <= upper[j]
@@ -60,18 +71,18 @@ def test_the_true_extremes_are_within_and_anything_tighter_is_not(kind, what, se
     (SampledTrajectory([0.0, 1.0], [[0.0], [0.0]], [[4.0], [0.0]]), "position", 16.0 / 27.0, 1.0 / 3.0),
 ], ids=["velocity", "position"])  # fmt: skip
 def test_a_peak_between_the_points_is_found_however_narrow(path, what, peak, when):
-    assert path.departure(what, -FREE[:1], np.array([peak + 1e-9])) is None
-    found = path.departure(what, -FREE[:1], np.array([peak - 1e-9]))
+    assert departure(path, what, -FREE[:1], np.array([peak + 1e-9])) is None
+    found = departure(path, what, -FREE[:1], np.array([peak - 1e-9]))
     assert found is not None
     assert found.t == pytest.approx(when, abs=1e-3)
 
 
 def test_a_single_point_and_numbers_that_overflow():
     single = SampledTrajectory(np.array([1.0]), np.array([[0.1, 0.2, 0.9]]))
-    found = single.departure("position", -FREE, np.array([0.5, 0.5, 0.5]))
+    found = departure(single, "position", -FREE, np.array([0.5, 0.5, 0.5]))
     assert found is not None
     assert (found.t, found.joint, found.value) == (1.0, 2, 0.9)
-    assert single.departure("velocity", np.zeros(3), np.zeros(3)) is None
+    assert departure(single, "velocity", np.zeros(3), np.zeros(3)) is None
     with np.errstate(all="ignore"):
         huge = SampledTrajectory(np.array([0.0, 1.0]), np.array([[-1e308], [1e308]]), np.zeros((2, 1)))
-        assert huge.departure("position", -FREE[:1], FREE[:1]) is not None
+        assert departure(huge, "position", -FREE[:1], FREE[:1]) is not None

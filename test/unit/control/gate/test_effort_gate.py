@@ -300,7 +300,7 @@ def test_a_controller_that_lets_the_arm_run_away_is_replaced():
 
 @pytest.mark.parametrize(("changes", "said"), [
     ({"command_timeout": 0.0}, "command_timeout"), ({"command_timeout": np.nan}, "command_timeout"),
-    ({"hand_back_time": -1.0}, "hand_back_time"), ({"recover_after": 0}, "recover_after"),
+    ({"hand_back_time": -1.0}, "hand_back_time"),
     ({"compensated": frozenset({"gravty"})}, "gravty"),
 ])  # fmt: skip
 def test_settings_that_cannot_be_are_refused(changes, said):

@@ -67,38 +67,6 @@ def test_after_a_fault_recovery_waits_for_efforts_again():
         rig.gate.recover(rig.now)
 
 
-@pytest.mark.parametrize("after", [0.2, 1.0])
-def test_recovery_without_being_asked_takes_enough_good_efforts_in_a_row(after):
-    rig, controller = passing(recover_automatically=True, recover_after=50)
-    rig.run(after)
-    assert rig.mode is (STOPPING if after < HOLD else FAULT)
-    turn = iter(range(10**6))
-    rig.run(0.08, lambda q, qd: np.full(6, np.nan) if next(turn) % 20 == 19 else controller(q, qd))
-    assert rig.mode is not PASSING
-    rig.run(0.04, controller)
-    assert rig.mode is not PASSING
-    rig.run(0.03, controller)
-    assert rig.mode is PASSING
-    rig.check()
-
-
-def test_a_requested_stop_wins_over_automatic_recovery_and_over_a_recovery_before_it():
-    rig, controller = passing(recover_automatically=True, recover_after=50)
-    rig.gate.stop(rig.now, "~/stop was called")
-    rig.run(1.5, controller)
-    assert rig.mode is RELEASED
-    rig.gate.recover(rig.now)
-    rig.gate.stop(rig.now, "~/stop was called")
-    rig.run(0.2, controller)
-    assert rig.mode is RELEASED
-    rig, controller = passing(recover_automatically=True, recover_after=50)
-    rig.run(1.0)
-    assert rig.mode is FAULT
-    rig.gate.stop(rig.now, "~/stop was called")
-    rig.run(0.5, controller)
-    assert rig.mode is RELEASED
-
-
 # -- ends -------------------------------------------------------------------------------------------------------------
 
 
@@ -132,7 +100,7 @@ def episode(seed: int) -> None:
     n, start = robot.n, middle(robot)
     policy = rng.choice(["ramp", "hold", "release"])
     settings = gate_settings(
-        robot, recover_automatically=bool(rng.integers(2)), recover_after=20,
+        robot,
         stop=StopPlan(policy=policy, hold_time=0.05, ramp_time=0.1, damping=rng.choice([0.0, 10.0, 200.0])),
         compensated=frozenset({"gravity"} if rng.integers(4) == 0 else ()),
     )  # fmt: skip

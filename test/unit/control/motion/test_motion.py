@@ -256,7 +256,8 @@ REST = off()
     (PATH, 500, REST, REST, None, ""),
     (PATH, 500, off(elbow=9.0), REST, None, ""),  # 0: not looked at
     (PATH, 500, off(-0.11, 0.0, -0.5), REST, "path",
-     "joint 'wrist' is 0.5 off its trajectory; allowed is 0.2 (constraints.wrist.trajectory). The motion is aborted"),
+     "joint 'wrist' is 0.5 off its trajectory; allowed is 0.2 (constraints.wrist.trajectory, or of the "
+     "request). The motion is aborted"),
     ({"path": 0.1}, 500, off(elbow=np.nan), REST, "path", "'elbow'"),
     ({"path_velocity": 0.5}, 500, REST, off(elbow=2.0), "path",
      "joint 'elbow' is -2 per second off the velocity of its trajectory; allowed is 0.5"),
@@ -266,8 +267,8 @@ REST = off()
     (GOAL, 3_600, off(elbow=-0.009), off(0.02), "succeeded", "goal reached; error 9.00e-03"),
     (GOAL, 3_999, off(0.02), REST, None, ""),
     (GOAL, 4_000, off(elbow=0.02), REST, "goal",
-     "goal missed: joint 'elbow' is -0.02 off its goal; allowed is 0.01 (constraints.elbow.goal), 0.5 s after the "
-     "end (constraints.goal_time)"),
+     "goal missed: joint 'elbow' is -0.02 off its goal; allowed is 0.01 (constraints.elbow.goal, or of the request), "
+     "0.5 s after the end (goal_time)"),
     (GOAL, 4_000, REST, off(wrist=-0.5), "goal", "joint 'wrist' still moves at -0.5 per second; allowed is 0.02"),
     (FOR_EVER, 10**9, off(0.02), REST, None, ""),
     (FOR_EVER, 10**9, off(0.2), REST, "path", ""),

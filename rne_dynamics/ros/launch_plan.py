@@ -1,42 +1,186 @@
-"""The nodes that each launch file starts, with parameters and topics, from its arguments; without ROS's launch."""
+"""Launch files: their arguments, known drivers, and the nodes that each starts; without ROS's launch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rne_dynamics.control.laws import DEFAULT_LAW, law_names
 from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
 from rne_dynamics.description.sources import names_model_file
-from rne_dynamics.errors import ArgumentError, DescriptionError
-from rne_dynamics.ros.launching.arguments import (
-    DRIVERS,
-    GATE,
-    MOVE,
-    NONE,
-    PLAIN,
-    RECORDER,
-    SIMULATOR,
-    START,
-    TRACKING,
-    VIEWER,
-    Driver,
-    Kind,
-    NodePlan,
-    check_time,
-    checked,
-    xacro_mappings,
-)
+from rne_dynamics.errors import ArgumentError, DescriptionError, unknown
 from rne_dynamics.ros.node.robot import description_text
 from rne_dynamics.ros.parameters.files import applies, node_keys, settings_for, simulated
 from rne_dynamics.ros.recorder import TOPICS
 
+SIMULATOR, GATE, TRACKING = "simulator", "effort_gate", "computed_torque_controller"
+VIEWER, RECORDER = "viewer", "recorder"
 RVIZ, STATE_PUBLISHER = "rviz2", "robot_state_publisher"
 #: Topics as the nodes name them; `ros.messages.publishers` has them too, but imports the whole client library.
 STATE_TOPIC, EFFORT_TOPIC, DESCRIPTION_TOPIC = "joint_states", "effort_controller/commands", "robot_description"
 #: Where the gate takes efforts.
 GATE_TOPIC = "effort_gate/commands"
+
+
+@dataclass(frozen=True)
+class LaunchArgument:
+    """One ``NAME:=VALUE`` of a launch file; `choices` is empty where any value may be given."""
+
+    name: str
+    default: str
+    text: str
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Driver:
+    """Topics of one driver, relative to the namespace of the nodes."""
+
+    #: Where it publishes sensor_msgs/JointState at its full rate.
+    joint_states: str = "joint_states"
+    #: Where its effort controller takes std_msgs/Float64MultiArray.
+    efforts: str = "effort_controller/commands"
+    #: Where it reports whether its drives act, std_msgs/Bool; empty if it has no such topic.
+    drives: str = ""
+
+
+#: A driver without remappings, like our simulator.
+PLAIN = Driver()
+DRIVERS: dict[str, Driver] = {
+    "franka": Driver(joint_states="franka/joint_states", efforts="forward_effort_controller/commands"),
+    "kinova_gen3": PLAIN,
+    "kuka_lbr": PLAIN,
+    "ros2_control": PLAIN,
+    "ur": Driver(
+        efforts="forward_effort_controller/commands", drives="io_and_status_controller/robot_program_running"
+    ),
+}
+
+BOOLEAN = ("true", "false")
+#: Values of the argument `gate`.
+START, RUNNING, NONE = "start", "running", "none"
+
+URDF = LaunchArgument("urdf", "", "robot description: path of a .urdf or .xacro, package:// URI, or one of "
+                      + ", ".join(shipped_robots()) + "; without urdf and model it is read from the topic")
+MODEL = LaunchArgument("model", "", "instead of urdf, a model file, which may describe closed loops or flexible links: "
+                       "path, package:// URI, or one of " + ", ".join(shipped_models()))
+ARM = (
+    URDF,
+    LaunchArgument("xacro_args", "", "arguments of a .xacro: \"NAME:=VALUE NAME:=VALUE\""),
+    MODEL,
+    LaunchArgument("description_topic", "robot_description", "topic of the latched description (std_msgs/String)"),
+    LaunchArgument("hardware", "", "driver whose topics and file in config/hardware are used; other arguments override "
+                   "it", tuple(DRIVERS)),
+    LaunchArgument("config", "", "parameter file; by default the one of the hardware or of a shipped robot"),
+    LaunchArgument("namespace", "", "namespace of all nodes"),
+    LaunchArgument("joint_states", "", "topic of the joint states; by default the hardware's, or joint_states"),
+)
+EFFORTS = LaunchArgument("efforts", "", "topic on which the driver takes efforts; by default the hardware's, or "
+                         "effort_controller/commands")
+VIEWERS = (
+    LaunchArgument("record", "", "record the arm's topics: an .mcap, or a folder for one named by the date"),
+    LaunchArgument("robot_state_publisher", "", "start a robot_state_publisher, where it is installed; by default only "
+                   "for a simulated arm, since drivers start their own", BOOLEAN),
+    LaunchArgument("view", "false", "show the arm in the browser, where viser is installed; the log has the address",
+                   BOOLEAN),
+    LaunchArgument("rviz", "false", "show the arm in RViz, where it is installed", BOOLEAN),
+)
+CONTROLLED = (
+    LaunchArgument("gate", "", "effort gate between controller and driver: start it here, use one that is running, or "
+                   "none; by default start with hardware, else none", (START, RUNNING, NONE)),
+    LaunchArgument("drives", "", "topic of the drives' readiness (std_msgs/Bool); by default the hardware's"),
+)
+LAW = LaunchArgument("law", "", f"control law: {', '.join(law_names())}, or the module of your own; by default that of "
+                     f"the parameter file, or {DEFAULT_LAW}")
+SIMULATED = (
+    LaunchArgument("lockstep", "true", "simulated time waits for the controller; false is real time", BOOLEAN),
+)
+
+
+def checked(arguments: Sequence[LaunchArgument], given: Mapping[str, str]) -> dict[str, str]:
+    """The value of every argument, given or its default; `ArgumentError` where it is not among the choices."""
+    values = {}
+    for argument in arguments:
+        value = given.get(argument.name) or argument.default
+        if argument.choices and value and value not in argument.choices:
+            raise ArgumentError(
+                f"launch argument {argument.name}:={value} is not allowed; give one of {', '.join(argument.choices)}"
+            )
+        values[argument.name] = value
+    return values
+
+
+def check_names(arguments: Sequence[LaunchArgument], typed: Iterable[str], file: str) -> None:
+    """Refuse arguments NAME:=VALUE that the launch file does not have: ROS's launch would ignore them silently."""
+    known = [argument.name for argument in arguments]
+    for name in (word.partition(":=")[0] for word in typed if ":=" in word):
+        if name not in known and not name.startswith("launch-prefix"):  # these two are options of `ros2 launch`
+            raise ArgumentError(unknown("launch argument", name, known, file))
+
+
+def xacro_mappings(text: str) -> dict[str, str]:
+    """Arguments for xacro by name; `ArgumentError` where the text is not a list of ``NAME:=VALUE``."""
+    mappings = {}
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ArgumentError(f"launch argument xacro_args:={text!r}: {error}; close the quotes") from None
+    for word in words:
+        name, assigned, value = word.partition(":=")
+        if not (name and assigned):
+            raise ArgumentError(f"launch argument xacro_args:={text!r} has {word!r}; write NAME:=VALUE NAME:=VALUE")
+        mappings[name] = value
+    return mappings
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One launch file: the nodes it starts, whether the arm is simulated, and its default `robot`."""
+
+    nodes: tuple[str, ...]
+    simulated: bool = False
+    robot: str = ""
+
+    @property
+    def gated(self) -> bool:
+        """Whether it can put the effort gate behind its controller."""
+        return GATE not in self.nodes
+
+    @property
+    def arguments(self) -> tuple[LaunchArgument, ...]:
+        """Its arguments."""
+        controlled = (LAW,) * (TRACKING in self.nodes) + CONTROLLED * self.gated
+        return (*ARM, EFFORTS, *controlled, *VIEWERS, *SIMULATED * self.simulated)
+
+
+#: By the name of the file in launch/, without its ending.
+KINDS = {
+    "controller": Kind((TRACKING,)),
+    "gravity_compensation": Kind(("gravity_compensation",)),
+    "effort_gate": Kind((GATE,)),
+    "simulated_arm": Kind((SIMULATOR, TRACKING), simulated=True, robot="puma560"),
+}
+
+
+@dataclass(frozen=True)
+class NodePlan:
+    """One node: later parameters override earlier ones; remappings are (from, to)."""
+
+    package: str
+    executable: str
+    parameters: tuple[Path | dict[str, Any], ...] = ()
+    remappings: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[str, ...] = ()
+    #: Whether the launch goes on without it: it only shows or records something.
+    optional: bool = False
+    #: Whether the launch goes on when it ends, because an effort gate takes the arm over.
+    guarded: bool = False
+
+
+# -- the nodes of a launch, from its arguments -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -66,15 +210,9 @@ def plan(
     values = checked(kind.arguments, given)
     if kind.simulated and values["hardware"] and not (values["urdf"] or values["model"]):
         raise ArgumentError(f"launch argument hardware:={values['hardware']} is given without urdf; give the arm's")
-    if kind.simulated:
-        values["publish_clock"] = values["publish_clock"] or values["lockstep"]
-        values["use_sim_time"] = values["use_sim_time"] or values["publish_clock"]
-        check_time(values, given)
     arm = chosen_arm(values, kind.robot)
     driver = topics(kind, values)
     file = config_file(arm, values)
-    if MOVE in kind.nodes:
-        return [_move(kind, arm, driver, values, file)]
     viewer = (values["robot_state_publisher"] or ("true" if kind.simulated else "false")) == "true"
     if viewer and not arm.parameters:
         raise ArgumentError(
@@ -149,7 +287,7 @@ def config_file(arm: Arm, values: Mapping[str, str]) -> Path | None:
 def _files(name: str, kind: Kind, values: Mapping[str, str], file: Path | None) -> list[Path]:
     """The parameter file for a node; of nodes that drive no real arm only if it has a section for them."""
     node = _full_name(name, values)
-    optional = name in (SIMULATOR, MOVE) or (name == GATE and kind.simulated)
+    optional = name == SIMULATOR or (name == GATE and kind.simulated)
     return [file] if file and (not optional or any(applies(key, node) for key in node_keys(str(file)))) else []
 
 
@@ -159,7 +297,7 @@ def _own_parameters(
     """Parameters of one of our nodes that do not describe the arm."""
     if name == SIMULATOR:
         rehearsal = _as_hardware(kind, values, file) if file else {}
-        return {name: values[name] == "true" for name in ("lockstep", "publish_clock")} | rehearsal
+        return dict.fromkeys(("lockstep", "publish_clock"), values["lockstep"] == "true") | rehearsal
     parameters: dict[str, Any] = _time(values)
     if kind.simulated and file:  # a simulated drive takes efforts in N m, and does not report whether it acts
         given = settings_for(str(file), _full_name(name, values))
@@ -174,7 +312,7 @@ def _own_parameters(
 
 def _time(values: Mapping[str, str]) -> dict[str, Any]:
     """Whether a node follows the simulator's clock, if there is a simulator."""
-    return {"use_sim_time": values["use_sim_time"] == "true"} if "use_sim_time" in values else {}
+    return {"use_sim_time": values["lockstep"] == "true"} if "lockstep" in values else {}
 
 
 def _as_hardware(kind: Kind, values: Mapping[str, str], file: Path) -> dict[str, Any]:
@@ -232,19 +370,3 @@ def _recorder(values: Mapping[str, str], driver: Driver) -> list[NodePlan]:
         return []
     given = {"output": values["record"], "topics": list(dict.fromkeys((*TOPICS, driver.joint_states, driver.efforts)))}
     return [NodePlan("rne_dynamics", RECORDER, (given,), optional=True)]
-
-
-def _move(kind: Kind, arm: Arm, driver: Driver, values: Mapping[str, str], file: Path | None) -> NodePlan:
-    if not values["to"]:
-        raise ArgumentError('launch argument to is not given; give the goal, as to:="joint1=0.5 joint2=-0.2"')
-    arguments = values["to"].split()
-    for name in ("duration", "velocity_scale", "controller"):
-        if values[name]:
-            arguments += [f"--{name.replace('_', '-')}", values[name]]
-    if values["fastest"] == "true":
-        arguments.append("--fastest")
-    pairs = ((STATE_TOPIC, driver.joint_states), (DESCRIPTION_TOPIC, values["description_topic"]))
-    return NodePlan(
-        "rne_dynamics", MOVE, (*_files(MOVE, kind, values, file), arm.parameters),
-        tuple(pair for pair in pairs if pair[0] != pair[1]), tuple(arguments),
-    )

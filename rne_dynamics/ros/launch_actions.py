@@ -16,8 +16,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 from launch import LaunchDescription
 from rne_dynamics.advice import extra
-from rne_dynamics.ros.launching.arguments import KINDS, VIEWER, Kind, NodePlan, check_names
-from rne_dynamics.ros.launching.plan import plan
+from rne_dynamics.ros.launch_plan import KINDS, VIEWER, Kind, NodePlan, check_names, plan
 from rne_dynamics.ros.node.process import VARIABLE
 
 #: Time that launch grants a node to stop the arm, s; its default of 5 s may be shorter than a ramp.

@@ -1,1 +1,0 @@
-"""Launch files: arguments, plan, actions."""
