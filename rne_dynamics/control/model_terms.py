@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +22,7 @@ from rne_dynamics.compiling.plain import call
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arguments import Arm, BaseMotion, arm_of
-from rne_dynamics.dynamics.declared.specialised import efforts_parameters, sample_of, shared_code
+from rne_dynamics.dynamics.declared.specialised import efforts_parameters, inertia_of, sample_of, shared_code
 from rne_dynamics.dynamics.newton_euler.newton_euler import (
     gravity_torque,
     gravity_torque_kernel,
@@ -236,9 +237,10 @@ def shared_terms(
     def recipe() -> Recipe:
         sample = *sample_of(robot, inputs), Dice(2).normal(size=12), *more
         arm = Arm(robot.topology, efforts_parameters(robot), None, None)
-        return Recipe(name, robot.name, kernel, (arm, *model), sample, shape)
+        return Recipe(name, robot.name, kernel, (arm, *model), (), sample, shape)
 
-    return shared_code(robot, (name, *model), recipe, moves_masses=True)
+    code = shared_code(robot, (name, *model), recipe, moves_masses=True)
+    return None if code is None else replace(code, constant=(inertia_of(robot, moves_masses=True),))
 
 
 def own_terms(robot: RobotModel) -> OwnTerms | None:
@@ -261,6 +263,20 @@ def _terms_rows(arm: Arm, q: Array, qd: Array, desired: Array, correction: Array
 def gravity_only_kernel(topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, tau: Array) -> None:
     """g(q) into `tau`, shape (n,)."""
     gravity_torque_kernel(Arm(topology, parameters, base, None), q, tau)
+
+
+def gravity_on_bases(robot: RobotModel, q: Array, bases: Array) -> Array:
+    """g(q) on each of several bases, whose motions are the rows of `bases`, (B, 12); shape (B, n)."""
+    count, n, code = len(bases), robot.n, _terms_code(robot)
+    if code is not None:
+        still = np.zeros((count, n))
+        terms, refused = code.rows((np.tile(q, (count, 1)), still, still, still, bases), (4, n))
+        if not refused.any():
+            return terms[:, 2]
+    rows = np.zeros((count, n))
+    for base, row in zip(bases, rows, strict=True):
+        gravity_only_kernel(robot.topology, robot.parameters, base, q, row)
+    return rows
 
 
 def holding_terms(

@@ -1,9 +1,11 @@
-"""Possible causes of efforts that disagree with the model: joints that report wrongly, payload."""
+"""Possible causes of efforts that disagree with the model: joints that report wrongly, mounting, payload."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -58,7 +60,7 @@ class Evidence:
 class Cause(NamedTuple):
     """One thing that could be wrong, and what it would leave unexplained."""
 
-    #: For telling causes apart: "sign", "scale", "unit", "payload", …
+    #: For telling causes apart: "sign", "scale", "payload", "tilt", "order", …
     kind: str
     #: The difference left; shape (n,).
     residual: Array
@@ -106,6 +108,12 @@ def whole_arm(evidence: Evidence) -> Iterator[Cause]:
             "unit", e / MILLI - g, 0.5,
             "the driver counts in mN m: set every effort_scale to 1000 times its value"
         )  # fmt: skip
+    if several and abs(factor) > 0.05:
+        yield Cause(
+            "factor", e / factor - g, 6.0,
+            f"every joint reports {factor:.3g} times the modelled effort: another unit (motor current?) or masses that "
+            f"are all off; if it is the unit, multiply every effort_scale by {factor:.3g}",
+        )  # fmt: skip
 
 
 def opposite_signs(evidence: Evidence) -> Iterator[Cause]:
@@ -133,18 +141,46 @@ def one_joint(evidence: Evidence) -> Iterator[Cause]:
         residual = np.array(evidence.residual)
         residual[j] = 0.0
         ratio = e / g if abs(g) > 2.0 * evidence.noise[j] else np.nan
+        facts = f"joint {name!r} alone is off by {quantity(e - g, unit)}"
         if abs(ratio / MILLI - 1.0) < NEAR:
-            yield Cause("unit", residual, 2.5, f"joint {name!r} counts in m{unit}: set {scale} to 1000 times its value",
-                        (name,))
-            continue
-        times = "" if np.isnan(ratio) else f", {ratio:.3g} times the modelled effort"
-        yield Cause(
-            "scale", residual, 3.0,
-            f"joint {name!r} alone is off by {quantity(e - g, unit)}{times}: a wrong {scale}, an offset of its sensor, "
-            "a brake, stop, cable or hand that carries it, or more friction than modelled; one posture cannot decide "
-            "which",
-            (name,),
-        )
+            text, kind = f"joint {name!r} counts in m{unit}: set {scale} to 1000 times its value", "unit"
+        elif abs(ratio) < NEAR:
+            text, kind = (
+                f"joint {name!r} reports almost nothing ({ratio:.2g} times the modelled effort): its brake, a stop or "
+                "a support carries it, its effort is not measured, or the driver compensates its gravity"
+            ), "no effort"
+        elif np.isnan(ratio):
+            text, kind = (
+                f"{facts} while the model has next to no gravity there: an offset of its sensor, another unit, a "
+                "stop or a cable that pulls, or a hand on the arm"
+            ), "offset"
+        else:
+            text, kind = (
+                f"{facts}, {ratio:.3g} times the modelled effort: a wrong scale (set {scale} to {ratio:.3g} times its "
+                "value), an offset of its sensor, or more friction than modelled; one posture cannot decide which"
+            ), "scale"
+        yield Cause(kind, residual, 3.0 if kind == "scale" else 2.5, text, (name,))
+
+
+def swapped(evidence: Evidence, gravity_at: Callable[[Array], Array] | None) -> Iterator[Cause]:
+    """Two joints changed places, in their efforts alone or in their positions too; that by g(q), where there is one."""
+    places = np.flatnonzero(evidence.seen).tolist()
+    off = evidence.beyond(evidence.residual)
+    for a, b in combinations(places, 2):
+        order = np.arange(len(evidence.joints))
+        order[[a, b]] = b, a
+        names = (evidence.joints[a], evidence.joints[b])
+        both = f"{listed(names)} are exchanged"
+        if off[a] or off[b]:
+            yield Cause(
+                "order", evidence.effort[order] - evidence.load.torque, 2.0,
+                f"{both} in the efforts: fix the driver's names or the order of joints", names,
+            )  # fmt: skip
+        if gravity_at is not None:
+            yield Cause(
+                "order", evidence.effort[order] - gravity_at(evidence.q[order]), 2.5,
+                f"{both}, positions and efforts: fix the driver's names or the order of joints", names,
+            )  # fmt: skip
 
 
 def listed(names: tuple[str, ...]) -> str:
@@ -155,13 +191,68 @@ def listed(names: tuple[str, ...]) -> str:
     return f"joints {', '.join(quoted[:-1])} and {quoted[-1]}"
 
 
-# -- possible causes of efforts that disagree with the model: payload ----------------------------------------------
+# -- possible causes of efforts that disagree with the model: mounting and payload -------------------------------------
 
 
 #: Typical first moment of a payload about the flange, kg·m: a larger one is less likely.
 TYPICAL_MOMENT = 0.2
 #: Least mass of a payload that is named, kg.
 LIGHTEST = 0.05
+#: Least tilt that is named, degrees.
+LEAST_TILT = 1.0
+#: How strongly a tilt that the posture does not show is drawn to none, in units of misfit per (m/s²)².
+_PULL = 1e-3
+
+
+def tilted(evidence: Evidence) -> Iterator[Cause]:
+    """Tilted base: gravity of the same size in another direction."""
+    load, gravity = evidence.load, evidence.load.gravity
+    size = float(np.linalg.norm(gravity))
+    if load.field is None or size == 0.0 or np.count_nonzero(evidence.seen) < 2:
+        return
+    rows = np.where(evidence.seen, 1.0 / evidence.noise, 0.0)
+    A = rows[:, None] * load.field
+    b = rows * np.where(evidence.seen, evidence.effort, 0.0)
+    found = nearest_on_sphere(A.T @ A, A.T @ b + _PULL * gravity, size)
+    angle = math.degrees(math.acos(float(np.clip(found @ gravity / size**2, -1.0, 1.0))))
+    if angle < LEAST_TILT:
+        return
+    axis = np.cross(found, gravity)  # turning the base one way turns gravity in its axes the other way
+    length = float(np.linalg.norm(axis))
+    about = f" about ({vector_text(axis / length)})" if length > 1e-9 * size**2 else ""
+    text = (
+        f"the base is tilted by {angle:.0f} degrees{about} in its own axes: if it is meant to be so, set gravity to "
+        f"[{vector_text(found)}]{_both(evidence, 'the mounting')}"
+    )
+    yield Cause("tilt", load.field @ found - np.where(evidence.seen, evidence.effort, 0.0), 5.0, text)
+
+
+def nearest_on_sphere(H: Array, v: Array, radius: float) -> Array:
+    """The x of length `radius` that minimises x·H x − 2 v·x; H (3, 3) symmetric, v (3,)."""
+    # At the minimum (H + λ I) x = v with λ not below minus the least eigenvalue; |x| falls as λ grows: bisection (the
+    # trust-region problem with equality; Conn, Gould, Toint, Trust-Region Methods, 2000, section 7.3).
+    eigenvalues, Q = np.linalg.eigh(H)
+    c = Q.T @ v
+    least = float(eigenvalues[0])
+    low, high = -least, float(np.linalg.norm(v)) / radius - least
+    span = eigenvalues - least  # not negative, exact at the least
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        shift = middle + least
+        with np.errstate(divide="ignore", invalid="ignore"):
+            length = float(np.linalg.norm(np.where(c == 0.0, 0.0, c / (span + shift))))
+        if length > radius:
+            low = middle
+        else:
+            high = middle
+        if high - low <= 1e-15 * (abs(high) + least):
+            break
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x = np.where(c == 0.0, 0.0, c / (span + high + least))
+    rest = radius**2 - float(x @ x)
+    if rest > 0.0:  # nothing of v along the least eigenvector ("hard case"): either way serves
+        x[0] = math.copysign(math.sqrt(x[0] ** 2 + rest), c[0])
+    return np.asarray(Q @ x)
 
 
 def payload(evidence: Evidence) -> Iterator[Cause]:
@@ -179,7 +270,7 @@ def payload_text(evidence: Evidence, found: PayloadEstimate) -> str:
     """Description of a payload, and the parameters that would set it."""
     link, size = found.flange.link, float(np.linalg.norm(found.moment))
     unsure = f"± {quantity(found.plus_minus, 'kg')}"
-    software = ", and set it in the arm's own software, which compensates gravity too" if evidence.compensated else ""
+    software = _both(evidence, "it")
     if abs(found.mass) <= found.plus_minus:
         return (
             f"a first moment of {quantity(size, 'kg m')} about the origin of link {link!r} that the model does not "
@@ -198,3 +289,13 @@ def payload_text(evidence: Evidence, found: PayloadEstimate) -> str:
         f"payload.mass: {found.mass:.3g}, payload.com: [{x:g}, {y:g}, {z:g}] (added to a payload that is set already; "
         f"along gravity this posture does not show the mass centre), or take it off{software}"
     )
+
+
+def _both(evidence: Evidence, what: str) -> str:
+    """The same fix in the arm's own software, if that compensates gravity."""
+    return f", and set {what} in the arm's own software, which compensates gravity too" if evidence.compensated else ""
+
+
+def vector_text(vector: Array) -> str:
+    """Three numbers, two places each."""
+    return ", ".join(f"{x + 0.0:.2f}" for x in np.round(vector, 2))

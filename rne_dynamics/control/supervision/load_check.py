@@ -8,13 +8,16 @@ does not know; see `payload_estimate`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import rare_kernel
+from rne_dynamics.control.model_terms import holding_terms
 from rne_dynamics.control.parameters import check_number, every_joint_driven, frozen_vector
 from rne_dynamics.control.supervision.load_causes import (
     Cause,
@@ -25,6 +28,8 @@ from rne_dynamics.control.supervision.load_causes import (
     payload,
     payload_text,
     quantity,
+    swapped,
+    tilted,
     whole_arm,
 )
 from rne_dynamics.control.supervision.payload_estimate import (
@@ -49,22 +54,22 @@ ALSO = 8.0
 MOST_OTHERS, MOST_JOINTS = 2, 3
 #: A payload that could be this heavy without being seen is not given in kg: the posture shows none.
 HEAVIEST = 10.0
-#: Kinds of causes of which the first says what the second would say more vaguely.
-_COVERS = ("sign", "scale")
+#: Causes of which the first says what the second would say more vaguely.
+_COVERS = {("sign", "scale"), ("unit", "scale"), ("signs", "factor"), ("unit", "factor")}
 
 
-#: Said where no single cause explains a disagreement.
-UNEXPLAINED = (
-    "No single sign, scale or payload explains it: look for motor currents in place of torques, a tilted base "
-    "(parameter gravity), exchanged joints, joint zeros that are off, cables and supports, and for another arm's model."
-)
+class Diagnosis(NamedTuple):
+    """Causes that explain a disagreement, likeliest first; empty where no single one does."""
+
+    causes: tuple[Cause, ...]
+    text: str
 
 
-def diagnose(evidence: Evidence) -> tuple[tuple[Cause, ...], str]:
+def diagnose(evidence: Evidence, gravity_at: Callable[[Array], Array] | None) -> Diagnosis:
     """Name what leaves no joint beyond what is allowed: smallest misfit plus price first, then nearly as good ones."""
     suspects = chain(
         nothing_reported(evidence), whole_arm(evidence), opposite_signs(evidence), one_joint(evidence),
-        payload(evidence),
+        swapped(evidence, gravity_at), tilted(evidence), payload(evidence),
     )
     fitting = [
         (evidence.misfit(cause.residual) + cause.price, cause)
@@ -72,28 +77,30 @@ def diagnose(evidence: Evidence) -> tuple[tuple[Cause, ...], str]:
         if not evidence.beyond(np.where(evidence.seen, cause.residual, 0.0)).any()
     ]
     if not fitting:
-        return (), UNEXPLAINED
+        return Diagnosis((), _unexplained(evidence))
     fitting.sort(key=lambda pair: pair[0])
     best = fitting[0][0]
     causes: list[Cause] = []
     for score, cause in fitting:
         said = any(other.joints == cause.joints and (
-            other.kind == cause.kind or (other.kind, cause.kind) == _COVERS
+            other.kind == cause.kind or (other.kind, cause.kind) in _COVERS
         ) for other in causes)
         if score <= best + ALSO and not said and len(causes) <= MOST_OTHERS:
             causes.append(cause)
-    return tuple(causes), f"Likeliest: {causes[0].text}.{_possible(causes[1:])}"
+    return Diagnosis(tuple(causes), f"Likeliest: {causes[0].text}.{_possible(causes[1:])}")
 
 
-def diagnose_pattern(evidence: Evidence, payloads: list[PayloadEstimate]) -> tuple[tuple[Cause, ...], str]:
+def diagnose_pattern(
+    evidence: Evidence, payloads: list[PayloadEstimate], gravity_at: Callable[[Array], Array] | None
+) -> Diagnosis:
     """Name what could be wrong where no joint alone disagrees, but one of `payloads` explains the pattern of all."""
     best = min(payloads, key=lambda found: evidence.misfit(found.residual))
     own = Cause("payload", best.residual, 0.0, payload_text(evidence, best))
-    all_causes, _ = diagnose(evidence)
+    all_causes = diagnose(evidence, gravity_at).causes
     others = [cause for cause in all_causes if cause.kind != "payload"]
     causes = tuple(own if cause.kind == "payload" else cause for cause in all_causes)
     named = any(cause is own for cause in causes)
-    return causes if named else (own, *causes), f"{own.text}.{_possible(others)}"
+    return Diagnosis(causes if named else (own, *causes), f"{own.text}.{_possible(others)}")
 
 
 def _possible(others: list[Cause]) -> str:
@@ -113,6 +120,21 @@ def worst_joints(evidence: Evidence) -> str:
     ]
     more = f"; and {len(worst) - MOST_JOINTS} more" if len(worst) > MOST_JOINTS else ""
     return "; ".join(said) + more
+
+
+def _unexplained(evidence: Evidence) -> str:
+    loaded = evidence.seen & (np.abs(evidence.load.torque) > evidence.allowed)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = (evidence.effort / evidence.load.torque)[loaded]
+    if len(ratios) > 1 and (ratios > 0.0).all():
+        return (
+            "No single cause explains it. All signs are right and the factors differ from joint to joint "
+            f"({ratios.min():.3g} to {ratios.max():.3g}): motor currents rather than torques, or another arm's model?"
+        )
+    return (
+        "No single sign, scale, payload, tilt or exchange of two joints explains it: look for several of them at once, "
+        "for joint zeros that are off, for cables and supports, and for another arm's model."
+    )
 
 
 def not_seen(evidence: Evidence) -> str:
@@ -323,18 +345,18 @@ class LoadCheck:
             text = f"the arm's efforts{without} agree with the model's gravity{notes}"
             return LoadVerdict(True, checked, text)
         if agree:
-            causes, why = diagnose_pattern(replace(evidence, allowed=unsure.reach), loads)
+            found = diagnose_pattern(replace(evidence, allowed=unsure.reach), loads, self._gravity_at())
             text = (
                 f"the arm's efforts{without} are within startup_check.tolerance of the model's gravity, but differ "
-                f"from it as a payload's would: {why}{notes}"
+                f"from it as a payload's would: {found.text}{notes}"
             )
         else:
-            causes, why = diagnose(evidence)
+            found = diagnose(evidence, self._gravity_at())
             text = (
                 f"the arm's efforts{without} do not agree with the model's gravity: {worst_joints(evidence)}. "
-                f"{why}{notes}"
+                f"{found.text}{notes}"
             )
-        return LoadVerdict(False, checked, text, causes)
+        return LoadVerdict(False, checked, text, found.causes)
 
     def _with_estimates(self, evidence: Evidence) -> tuple[Evidence, Doubt]:
         """The evidence with the payloads that explain it, and what could be there without one."""
@@ -347,3 +369,10 @@ class LoadCheck:
             for flange in evidence.load.flanges
         )
         return replace(evidence, estimates=estimates), unsure
+
+    def _gravity_at(self) -> Callable[[Array], Array] | None:
+        """The function g(q) of an open arm."""
+        if self._robot.loops:
+            return None
+        robot, still = self._robot, np.zeros(self._robot.n)
+        return lambda q: holding_terms(robot, q, still)[0]

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.control.model_terms import holding_terms
+from rne_dynamics.control.model_terms import gravity_on_bases, holding_terms
 from rne_dynamics.control.parameters import check_parameters, parameter
 from rne_dynamics.dynamics.derivatives.regressor import PARAMETERS, regressor
 from rne_dynamics.model.friction import joint_friction
@@ -48,6 +48,10 @@ class GravityLoad:
 
     #: g(q), N·m or N; shape (n,).
     torque: Array
+    #: The model's gravity in base axes, m/s²; shape (3,).
+    gravity: Array
+    #: g(q) = `field` · gravity, shape (n, 3); None for a mechanism with closed loops.
+    field: Array | None
     #: Where a payload may hang; empty for a mechanism.
     flanges: tuple[Flange, ...]
     #: The part of each body in `torque`; shape (n, bodies), (n, 0) for a mechanism.
@@ -58,12 +62,19 @@ def gravity_load(robot: RigidRobot, q: Array, posture: Array | None = None) -> G
     """The gravity load at `q`, shape (n,); `posture` as for `holding_terms`, whose errors this raises."""
     torque = holding_terms(robot, q, np.zeros(robot.n), posture)[0]
     if robot.loops:
-        return GravityLoad(torque, (), np.zeros((robot.n, 0)))
+        return GravityLoad(torque, robot.gravity, None, (), np.zeros((robot.n, 0)))
     arm, still = robot.open_tree, np.zeros(robot.n)
     columns = regressor(arm, q, still, still)
     weights = columns.reshape(arm.n, arm.bodies, PARAMETERS)[:, :, :4]
     bodies = np.einsum("jbk,bk->jb", weights, arm.parameters[:, MASS : MOMENT + 3])
-    return GravityLoad(torque, _flanges(arm, columns), bodies)
+    return GravityLoad(torque, arm.gravity, _field(arm, q), _flanges(arm, columns), bodies)
+
+
+def _field(robot: RobotModel, q: Array) -> Array:
+    """Effort per unit of gravity along each axis of the base; shape (n, 3)."""
+    bases = np.zeros((3, 12))
+    bases[:, 6:9] = -np.eye(3)
+    return np.ascontiguousarray(gravity_on_bases(robot, q, bases).T)
 
 
 def _flanges(robot: RobotModel, regressor_rows: Array) -> tuple[Flange, ...]:

@@ -12,7 +12,7 @@ from support.wheel import wheel_urdf
 import rne_dynamics as rne
 from rne_dynamics.control.model_terms import holding_terms
 from rne_dynamics.control.supervision.load_check import FIRST_EFFORT, LEAST_STATES, MOST_STARTS, LoadCheck
-from rne_dynamics.control.supervision.payload_estimate import effort_units, end_bodies, outermost_link
+from rne_dynamics.control.supervision.payload_estimate import effort_units, end_bodies, gravity_load, outermost_link
 from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.assembly import with_payload
@@ -70,6 +70,13 @@ def verdict(case: Arm, q, effort, rng, **options):
     return held(check, q, effort + stuck, noise=0.2 * case.tolerance, rng=rng)
 
 
+def tilted(gravity, rng, least=10.0, most=90.0):
+    """Gravity as a base tilted about a level axis feels it."""
+    angle, heading = np.radians(rng.uniform(least, most)), rng.uniform(0.0, 2.0 * np.pi)
+    size = np.linalg.norm(gravity)
+    return size * np.array([np.sin(angle) * np.cos(heading), np.sin(angle) * np.sin(heading), -np.cos(angle)])
+
+
 # -- nothing is wrong -------------------------------------------------------------------------------------------------
 
 
@@ -110,6 +117,16 @@ def joint_times(factor: float):
     return alter
 
 
+def exchanged(case, q, gravity, rng):
+    two, swapped = rng.choice(case.robot.n, 2, replace=False), gravity.copy()
+    swapped[two] = swapped[two[::-1]]
+    return swapped
+
+
+def on_a_tilted_base(case, q, gravity, rng):
+    return gravity_load(case.robot, q).field @ tilted(case.robot.gravity, rng)
+
+
 #: Seed, the efforts that are reported, the cause's kinds, the least parts of the postures in which one of these is
 #: named and in which the first one is the likeliest, and what the text says then.
 ALTERATIONS = {
@@ -121,6 +138,8 @@ ALTERATIONS = {
     "all signs": (6, lambda case, q, gravity, rng: -gravity, ("signs",), 1.0, 0.0, ""),
     "no gravity": (7, lambda case, q, gravity, rng: np.full_like(gravity, 1e-9), ("no gravity",), 0.9, 0.9,
                    "hardware_compensates"),
+    "exchanged joints": (8, exchanged, ("order",), 0.95, 0.9, ""),
+    "tilted base": (10, on_a_tilted_base, ("tilt",), 0.95, 0.7, ""),
 }  # fmt: skip
 
 
@@ -184,8 +203,36 @@ def test_a_payload_is_weighed_exactly_where_nothing_rubs():
     assert "the arm's own software" in found.text
 
 
-def test_a_joint_alone_may_be_off_by_a_factor_or_an_offset():
+@pytest.mark.parametrize("seed", range(8))
+def test_a_tilt_is_measured_exactly_where_nothing_rubs(seed):
+    case = arm("ur5_robot.urdf")
+    rng = np.random.default_rng(seed)
+    gravity = tilted(case.robot.gravity, rng, most=60.0)
+    q = STRETCHED
+    found = held(LoadCheck(case.robot, 0.01), q, gravity_load(case.robot, q).field @ gravity)
+    text = cause_of(found, "tilt").text
+    said = np.array([float(x) for x in text.split("[")[1].split("]")[0].split(",")])
+    np.testing.assert_allclose(said, gravity, atol=0.03)
+    angle = np.degrees(np.arccos(-gravity[2] / np.linalg.norm(gravity)))
+    assert f"tilted by {angle:.0f} degrees" in text
+    # turning the base about the named axis gives that gravity in its axes
+    axis = np.array([float(x) for x in text.split("about (")[1].split(")")[0].split(",")])
+    turned = rotation(axis, np.radians(angle)).T @ case.robot.gravity
+    np.testing.assert_allclose(turned, gravity, atol=0.1)
+
+
+def rotation(axis, angle):
+    """Rodrigues' formula."""
+    x, y, z = axis / np.linalg.norm(axis)
+    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K
+
+
+def test_causes_that_one_posture_cannot_distinguish_are_all_named():
     case, q = arm("ur5_robot.urdf"), STRETCHED
+    upside_down = held(LoadCheck(case.robot, 0.5), q, -gravity_torque(case.robot, q))
+    assert {"signs", "tilt"} <= {cause.kind for cause in upside_down.causes}
+    assert "does not rule out" in upside_down.text
     one = np.array(gravity_torque(case.robot, q))
     one[1] *= 1.7
     alone = held(LoadCheck(case.robot, 0.5), q, one)
@@ -351,7 +398,7 @@ def test_mechanisms_with_closed_loops(make):
     found = held(LoadCheck(mechanism, tolerance), q, altered)
     assert not found.agrees
     assert found.causes[0].kind in ("sign", "signs")
-    assert {cause.kind for cause in found.causes}.isdisjoint({"payload"})
+    assert {cause.kind for cause in found.causes}.isdisjoint({"tilt", "payload"})
 
 
 @pytest.mark.parametrize("robot", [slider(axis=(0.0, 0.0, 1.0)), gripper(), chain(1)], ids=lambda r: r.name)
