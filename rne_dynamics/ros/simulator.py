@@ -37,6 +37,7 @@ from rne_dynamics.ros.simulator_topics import (
     STATES,
     WRENCHES,
     AppliedWrenches,
+    BaseListener,
     BasePublisher,
     DeflectionsPublisher,
     SimulatorOutputs,
@@ -70,6 +71,8 @@ SCHEMA: tuple[Parameter, ...] = (
               "published on base_imu. Empty for a base at rest.", read_only=True),
     Parameter("base_motion.smoothing", 0.0, "Frequency above which motion in that file counts as noise; 0 for none.",
               "Hz", 0.0, 1000.0, read_only=True),
+    Parameter("base_motion.topic", "", "Instead of a file, a topic of sensor_msgs/Imu, measured at the root link, by "
+              "which the base moves. Empty for none.", read_only=True),
     *PARAMETERS,
     Parameter("publish_clock", False, "Publish /clock.", read_only=True),
     Parameter("command_message", FLOATS, "Type of the commands: efforts on effort_controller/commands, in the order of "
@@ -130,7 +133,7 @@ class SimulatorNode(ArmNode):
         plant = ArmPlant(
             simulated.with_effort_limit(drive_limits(robot, values.values)),
             friction=values["friction"], stops=values["stops"],
-            limit_effort=values["limit_effort"], base_motion=self._base_motion(),
+            limit_effort=values["limit_effort"], base_motion=self._base_motion(robot.open_tree.gravity),
             surroundings=scene.surroundings,
         )
         self.simulator = Simulator(
@@ -159,9 +162,16 @@ class SimulatorNode(ArmNode):
             )
         return start
 
-    def _base_motion(self) -> BaseTrajectory | None:
-        path = self.parameters["base_motion.file"]
-        return SampledBase.load(path, smoothing=self.parameters["base_motion.smoothing"] or None) if path else None
+    def _base_motion(self, gravity: Array) -> BaseTrajectory | None:
+        path, topic = self.parameters["base_motion.file"], self.topic_of("base_motion.topic")
+        if path and topic:
+            raise ParameterError(
+                f"parameters base_motion.file is {path!r} and base_motion.topic {topic!r}; give one of them"
+            )
+        self._listener = BaseListener(self, topic, gravity) if topic else None
+        if not path:
+            return self._listener
+        return SampledBase.load(path, smoothing=self.parameters["base_motion.smoothing"] or None)
 
     def _warm_up(self) -> None:
         if self._hardware is not None:
@@ -173,7 +183,7 @@ class SimulatorNode(ArmNode):
 
     def _make_interfaces(self, robot: RigidRobot) -> None:
         values, plant, described = self.parameters, self.simulator.plant, self.described
-        sensed = plant.base_motion
+        sensed = plant.base_motion if self._listener is None else None
         self._outputs = SimulatorOutputs(
             self, robot, self.locked, STATES if self._hardware is not None else "joint_states",
             publish_clock=values["publish_clock"],
@@ -257,6 +267,8 @@ class SimulatorNode(ArmNode):
 
     def _integrate(self) -> None:
         """Compute the state at the next deadline with the latest command."""
+        if self._listener is not None:
+            self._listener.update()
         try:
             if self._hardware is not None:
                 self._hardware.drive(self.simulator)

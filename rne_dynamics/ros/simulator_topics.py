@@ -1,7 +1,8 @@
-"""Topics of the simulator: clock, motion of the base, joint states, deflections; wrenches in."""
+"""Topics of the simulator: clock, motion of the base, joint states, deflections; wrenches and a base's motion in."""
 
 from __future__ import annotations
 
+import time
 from bisect import insort
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
@@ -11,17 +12,20 @@ from geometry_msgs.msg import WrenchStamped
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 
+from rne_dynamics.control.guards.base_filter import BaseFilter, BaseSensor
 from rne_dynamics.control.thresholds import NANOSECONDS
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.dynamics.kinematics.kinematics import rotation_quaternions
-from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError
+from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError, StateError
 from rne_dynamics.flexible.energy import tip_deflections
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.messages.cdr import PreparedMessage, deserialised
+from rne_dynamics.ros.messages.joint_states import read_imu
 from rne_dynamics.ros.messages.publishers import EveryNth, write_stamp
-from rne_dynamics.ros.messages.topic_wait import OFFERED
+from rne_dynamics.ros.messages.topic_wait import NEWEST, OFFERED, polled_subscription, take
 from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.parameters.files import Parameter
 from rne_dynamics.simulation.plant.base_motion import BaseTrajectory
@@ -213,11 +217,13 @@ class DeflectionsPublisher:
         return tips[0], 0.5 * (tips[1] - tips[2])
 
 
-# -- motion of the base, as a sensor on it measures it -----------------------------------------------------------------
+# -- motion of the base: published as a sensor on it measures it, or taken from a topic --------------------------------
 
 
 #: The topic.
 BASE_TOPIC = "base_imu"
+#: Time without usable messages after which the base rests, s: constant acceleration would throw the arm.
+TIMEOUT = 0.5
 
 
 class BasePublisher:
@@ -239,6 +245,38 @@ class BasePublisher:
         w.x, w.y, w.z = packed[3:6]
         a.x, a.y, a.z = packed[6:9]
         self._publisher.publish(message)
+
+
+class BaseListener:
+    """A `BaseTrajectory` whose motion is that of the newest usable Imu; at rest before, and tilted after the last."""
+
+    def __init__(self, node: ArmNode, topic: str, gravity: Array) -> None:
+        self._node = node
+        self._filter = BaseFilter(BaseSensor(timeout=TIMEOUT), gravity)
+        self._motion = BaseMotion()
+        self.refused = 0
+        self._subscription = node.keep(polled_subscription(node, Imu, topic, NEWEST, raw=True))
+
+    def update(self) -> None:
+        """Take the newest message, if any."""
+        now = time.monotonic()
+        taken = take(self._subscription, Imu, True)
+        if taken is not None:
+            try:
+                self._filter.accept(read_imu(taken[0]), now)
+            except StateError as error:
+                self.refused += 1
+                self._node.get_logger().warning(f"refused: {error}", throttle_duration_sec=2.0)
+        if self._filter.motion is not None:
+            self._motion = self._filter.still() if self._filter.stale(now) else self._filter.motion
+
+    def position(self, t: float) -> Array:
+        """As `BaseTrajectory.position`; not known."""
+        return np.zeros(3)
+
+    def motion(self, t: float) -> BaseMotion:
+        """As `BaseTrajectory.motion`: the newest."""
+        return self._motion
 
 
 # -- wrenches that act on links ----------------------------------------------------------------------------------------
