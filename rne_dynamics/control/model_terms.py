@@ -237,7 +237,7 @@ def shared_terms(
     def recipe() -> Recipe:
         sample = *sample_of(robot, inputs), Dice(2).normal(size=12), *more
         arm = Arm(robot.topology, efforts_parameters(robot), None, None)
-        return Recipe(name, robot.name, kernel, (arm, *model), (), sample, shape)
+        return Recipe(name, robot.name, kernel, (arm, *model), sample, shape)
 
     code = shared_code(robot, (name, *model), recipe, moves_masses=True)
     return None if code is None else replace(code, constant=(inertia_of(robot, moves_masses=True),))

@@ -6,9 +6,10 @@ A file is a JSON object, or a NumPy archive (.npz) with one array a key. SI unit
 key                 shape                  what
 ==================  =====================  ==========================================================================
 ``modes``           (m,)                   names of the modes, or their number
-``mass``            ()                     mass of the undeformed elastic part, above 0,
-``com``             (3,)                   its mass centre,
-``inertia``         (3, 3)                 and its inertia about the mass centre
+``C``               (4, 4)                 C_i (30): ∫ [1 x y z]ᵀ [1 x y z] dm of the undeformed elastic part
+``mass``            ()                     instead of C: its mass,
+``com``             (3,)                   mass centre,
+``inertia``         (3, 3)                 and inertia about the mass centre
 ``C_k``             (m, 4, 3)              C_ik (28): ∫ [1 x y z]ᵀ φ_kᵀ dm
 ``C_kl``            (m, m, 3, 3)           C_ikl (25): ∫ φ_k φ_lᵀ dm
 ``K``               (m, m)                 K_ikl (42), stiffness
@@ -23,10 +24,13 @@ key                 shape                  what
 ``coupling``        (m, m, m)              B_klm of `ModalLink`; none where not given
 ``hardening``       (m, m, m, m)           H_klmn of `ModalLink`; none where not given
 ``tolerance``       ()                     how far a joint may be from a point, m; 1e-4 where not given
+``convention``      ()                     ``integrals`` (as above; where not given) or ``report``
 ==================  =====================  ==========================================================================
 
-The integrals are as written here: WITHOUT the factor ½ that document 003 puts before C_ik and C_ikl, and without its
-homogeneous coordinate. The link's frame must sit at the root, where all shapes vanish.
+The integrals are as written here: WITHOUT the factor ½ that document 003 puts before C_i, C_ik and C_ikl. With
+``convention: report`` the file's C, C_k and C_kl are the report's, which hold it, and are doubled on reading; K, mass,
+com and inertia are the same in both. C_k may have the report's (m, 4, 4) and C_kl its (m, m, 4, 4), with zeros in the
+row and column of the homogeneous coordinate. The link's frame must sit at the root, where all shapes vanish.
 """
 
 from __future__ import annotations
@@ -38,12 +42,13 @@ import numpy as np
 
 from rne_dynamics.errors import DescriptionError, ModelError
 from rne_dynamics.model.flexible.modal import ModalLink, TableField, modal_damping
-from rne_dynamics.model.flexible.nodal import ArrayFile, are_names, read_arrays, read_nodal_link
+from rne_dynamics.model.flexible.nodal import ArrayFile, read_arrays, read_nodal_link
 from rne_dynamics.model.inertia import Array, Inertia
 
-_NEEDED = ("modes", "mass", "com", "inertia", "C_k", "C_kl", "K", "tip", "points", "translations", "rotations")
+_BODY = ("mass", "com", "inertia")
+_NEEDED = ("modes", "C_k", "C_kl", "K", "tip", "points", "translations", "rotations")
 _SECOND_ORDER = ("shortening", "shortenings", "coupling", "hardening")
-_KEYS = (*_NEEDED, "damping", "damping_ratio", *_SECOND_ORDER, "tolerance")
+_KEYS = (*_NEEDED, "C", *_BODY, "damping", "damping_ratio", *_SECOND_ORDER, "tolerance", "convention")
 _TOLERANCE = 1e-4
 #: How negative a mass matrix of positive masses may come out where a file gives few digits.
 _FEW_DIGITS = 1e-4
@@ -61,13 +66,14 @@ def load_modal_link(path: str | PathLike[str], link: str) -> ModalLink:
     file.check_keys(_KEYS, _NEEDED, "modal integrals")
     names = _names(file)
     m = len(names)
-    first, second = file.array("C_k", (m, 4, 3)), file.array("C_kl", (m, m, 3, 3))
+    factor = _factor(file)
+    inertia, C = _undeformed(file, factor)
+    first, second = _first_and_second(file, m, factor)
     turned = second.transpose(1, 0, 3, 2)
     _check_symmetric(file, "C_kl", second, turned, "C_kl[k, l] must be the transpose of C_kl[l, k]")
+    _check_masses(file, C, first, second)
     stiffness = _square(file, "K", m)
     try:
-        inertia = Inertia(file.number("mass"), file.array("com", (3,)), file.array("inertia", (3, 3)))
-        _check_masses(file, inertia, first, second)
         table = _table(file, link, m)
         modal = ModalLink(
             link=link, mode_names=names, inertia=inertia, first=first,
@@ -84,21 +90,63 @@ def load_modal_link(path: str | PathLike[str], link: str) -> ModalLink:
 
 def _names(file: ArrayFile) -> tuple[str, ...]:
     value = file.data["modes"]
-    value = value.tolist() if isinstance(value, np.ndarray) else value
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return tuple(f"mode{k + 1}" for k in range(value))
-    if not are_names(value):
+    if not (isinstance(value, list) and value and all(isinstance(name, str) and name for name in value)):
         file.fail("modes", f"is {value!r}; it must be a list of names, or how many modes there are, at least 1")
     return tuple(value)
 
 
-def _check_masses(file: ArrayFile, inertia: Inertia, first: Array, second: Array) -> None:
-    """Masses are positive: ∫ f_a f_b dm over 1, x, y, z and all shapes has no negative eigenvalue."""
+def _factor(file: ArrayFile) -> float:
+    value = str(file.data.get("convention", "integrals"))
+    if value not in ("integrals", "report"):
+        file.fail("convention", f"is {value!r}; it must be integrals (without the factor 1/2) or report (with it)")
+    return 2.0 if value == "report" else 1.0
+
+
+def _undeformed(file: ArrayFile, factor: float) -> tuple[Inertia, Array]:
+    """The undeformed elastic part, as a body and as ∫ [1 x y z]ᵀ [1 x y z] dm."""
+    body = [key for key in _BODY if key in file]
+    if ("C" in file) == bool(body) or len(body) not in (0, 3):
+        found = " and ".join([*body, *(["C"] if "C" in file else [])]) or "none of them"
+        raise DescriptionError(f"{file.path}: has {found}; it must have either C or all of mass, com and inertia")
+    try:
+        if body:
+            inertia = Inertia(file.number("mass"), file.array("com", (3,)), file.array("inertia", (3, 3)))
+        else:
+            C = factor * file.array("C", (4, 4))
+            if np.abs(C - C.T).max() > 1e-6 * np.abs(C).max() or not C[0, 0] > 0.0:
+                file.fail("C", f"is {C.tolist()}; it must be symmetric, with the mass, above 0, in its first place")
+            spread = _symmetric(C[1:, 1:]) - np.outer(C[0, 1:], C[0, 1:]) / C[0, 0]
+            inertia = Inertia(C[0, 0], C[0, 1:] / C[0, 0], np.trace(spread) * np.eye(3) - spread)
+    except ModelError as error:
+        raise DescriptionError(f"{file.path}: {error}") from None
     if not inertia.mass > 0.0:
         file.fail("mass", f"is {inertia.mass} kg; it must be above 0")
+    return inertia, inertia.second_moments
+
+
+def _first_and_second(file: ArrayFile, m: int, factor: float) -> tuple[Array, Array]:
+    first = factor * file.array("C_k", (m, 4, 3), (m, 4, 4))
+    second = factor * file.array("C_kl", (m, m, 3, 3), (m, m, 4, 4))
+    if first.shape[-1] == 4:
+        if first[:, :, 0].any():
+            file.fail("C_k", "is not zero in the first column, that of the homogeneous coordinate; no mode moves that")
+        first = first[:, :, 1:]
+    if second.shape[-1] == 4:
+        if second[:, :, 0].any() or second[:, :, :, 0].any():
+            file.fail("C_kl", "is not zero in the row and column of the homogeneous coordinate; no mode moves that")
+        second = second[:, :, 1:, 1:]
+    return first, second
+
+
+def _check_masses(file: ArrayFile, C: Array, first: Array, second: Array) -> None:
+    """Masses are positive: ∫ f_a f_b dm over 1, x, y, z and all shapes has no negative eigenvalue."""
     m = len(first)
     gram = np.zeros((4 + 3 * m, 4 + 3 * m))
-    gram[:4, :4] = inertia.second_moments
+    gram[:4, :4] = C
     gram[:4, 4:] = first.transpose(1, 0, 2).reshape(4, 3 * m)
     gram[4:, :4] = gram[:4, 4:].T
     gram[4:, 4:] = second.transpose(0, 2, 1, 3).reshape(3 * m, 3 * m)
@@ -109,8 +157,9 @@ def _check_masses(file: ArrayFile, inertia: Inertia, first: Array, second: Array
     scale = np.sqrt(diagonal)
     if np.linalg.eigvalsh(_symmetric(gram) / np.outer(scale, scale))[0] < -_FEW_DIGITS:
         raise DescriptionError(
-            f"{file.path}: no body has such integrals: mass, com, inertia, C_k and C_kl together give some motion a "
-            "negative kinetic energy. Give them in one frame, without the report's 1/2"
+            f"{file.path}: no body has such integrals: C (or mass, com, inertia), C_k and C_kl together give some "
+            "motion a negative kinetic energy. Give them in one frame and with one factor: convention is integrals "
+            "without the report's 1/2, report with it in all of C, C_k and C_kl"
         )
     if not (np.einsum("kkii->k", second) > 0.0).all():
         file.fail("C_kl", "gives a mode without any motion of mass; every mode must move some")
@@ -123,9 +172,9 @@ def _damping(file: ArrayFile, m: int, stiffness: Array, second: Array) -> Array:
         return _square(file, "damping", m)
     if "damping_ratio" not in file:
         return np.zeros((m, m))
-    ratio, masses = file.array("damping_ratio", (), (m,)), _symmetric(np.einsum("klii->kl", second))
+    ratio = file.array("damping_ratio", (), (m,))
     try:
-        return modal_damping(stiffness, masses, ratio, "modes")
+        return modal_damping(stiffness, _symmetric(np.einsum("klii->kl", second)), ratio, str(file.path))
     except np.linalg.LinAlgError:
         file.fail("C_kl", "has modes that are one and the same motion, which have no frequencies; leave some out")
 

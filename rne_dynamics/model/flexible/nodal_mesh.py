@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.errors import ModelError, refuse
+from rne_dynamics.errors import ModelError
 from rne_dynamics.model.flexible.modal import drawn_in
 from rne_dynamics.model.inertia import Array, Inertia, frozen_array, skew
 
@@ -142,7 +142,7 @@ class NodalMesh:
     """
 
     def __init__(
-        self, link: str, nodes: ArrayLike, mass: Any, *, root: Nodes, tip: Nodes, stiffness: Any,
+        self, link: str, nodes: ArrayLike, mass: Any, *, root: Nodes, tip: Nodes, stiffness: Any = None,
         points: Sequence[Nodes] | None = None,
     ) -> None:  # fmt: skip
         self.link, self.where = link, f"flexible link {link!r}"
@@ -153,8 +153,8 @@ class NodalMesh:
         self.mass = _nodal_matrix(mass, len(X), f"{self.where}: mass")
         #: unknowns of a node: 6, or 3 without rotations
         self.unknowns = self.mass.shape[0] // len(X)
-        self.stiffness = _nodal_matrix(stiffness, len(X), f"{self.where}: stiffness")
-        if self.stiffness.shape != self.mass.shape:
+        self.stiffness = None if stiffness is None else _nodal_matrix(stiffness, len(X), f"{self.where}: stiffness")
+        if self.stiffness is not None and self.stiffness.shape != self.mass.shape:
             shapes = f"stiffness has the shape {self.stiffness.shape}, mass {self.mass.shape}"
             raise ModelError(f"{self.where}: {shapes}; they must be alike")
         self.root, self.tip = self._group("root", root), self._group("tip", tip)
@@ -171,6 +171,7 @@ class NodalMesh:
         from scipy.sparse.linalg import eigsh
 
         M, K, d, where = self.mass, self.stiffness, self.unknowns, self.where
+        assert K is not None
         free = np.setdiff1d(np.arange(M.shape[0]), (d * self.root[:, None] + np.arange(d)).ravel())
         if not 1 <= count < len(free):
             raise ModelError(f"{where}: {count} modes are wanted; the mesh has {len(free)} unknowns that are free")
@@ -218,7 +219,8 @@ class NodalMesh:
                 "node after node"
             )
         com = np.array([gram[1, 5], gram[2, 3], gram[0, 4]]) / mass
-        return Inertia(mass, com, 0.5 * (gram[3:, 3:] + gram[3:, 3:].T) + mass * skew(com) @ skew(com))
+        about = 0.5 * (gram[3:, 3:] + gram[3:, 3:].T) + mass * skew(com) @ skew(com)
+        return Inertia(mass, com, about)
 
     def shortenings(self, bent: Motion) -> tuple[Array, Array]:
         """S_kl of `Attachment` at every node of a beam, by the turns from root to node, and its axis; else zeros."""
@@ -256,11 +258,14 @@ class NodalMesh:
             raise ModelError(f"{what} is {value!r}; it must be the number of a node or a list of them, counted from 0")
         if group.min() < 0 or group.max() >= P or len(set(group.tolist())) < len(group):
             raise ModelError(f"{what} is {group.tolist()}; every number must be there once, from 0 to {P - 1}")
-        if self.unknowns == 3 and np.linalg.matrix_rank(X[group] - X[group].mean(axis=0), tol=1e-6 * np.ptp(X)) < 2:
-            raise ModelError(
-                f"{what} is {group.tolist()}; nodes without rotations give a turn only where there are three or more "
-                "that are not on a line"
-            )
+        if self.unknowns == 3:
+            away = X[group] - X[group].mean(axis=0)
+            spread = np.linalg.svd(away, compute_uv=False) if len(group) > 2 else np.zeros(3)
+            if not spread[1] > 1e-6 * max(spread[0], 1e-300):
+                raise ModelError(
+                    f"{what} is {group.tolist()}; nodes without rotations give a turn only where there are three or "
+                    "more that are not on a line"
+                )
         return group.astype(np.int64)
 
 
@@ -274,11 +279,9 @@ def _nodal_matrix(value: Any, P: int, what: str) -> Any:
             f"{what} has the shape {matrix.shape} for {P} nodes; it must be {(6 * P, 6 * P)}, or {(3 * P, 3 * P)} "
             "for nodes without rotations"
         )
+    if not np.isfinite(matrix.data).all():
+        raise ModelError(f"{what} has numbers that are not finite; every one must be")
     apart = abs(matrix - matrix.T).max()
-    refuse(
-        ModelError,
-        (not np.isfinite(matrix.data).all(), f"{what} has numbers that are not finite; every one must be"),
-        (apart > _FEW_DIGITS * abs(matrix).max(),
-         f"{what} is not symmetric: entries differ from their mirror images by up to {apart:.3g}"),
-    )  # fmt: skip
+    if apart > _FEW_DIGITS * abs(matrix).max():
+        raise ModelError(f"{what} is not symmetric: entries differ from their mirror images by up to {apart:.3g}")
     return 0.5 * (matrix + matrix.T)

@@ -45,7 +45,7 @@ _PATIENCE = 8
 
 @rare_kernel
 def box_lcp(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status: NDArray[np.int64]) -> bool:
-    """Solve one problem into r, w, status, (n,); False where pivoting has no end by round-off: r is near it then."""
+    """Solve one problem into r, w, status, (n,); False where pivoting has no end by round-off: r by relaxation."""
     n = b.shape[0]
     for j in range(n):
         status[j] = HELD
@@ -66,8 +66,7 @@ def box_lcp(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status
         for j in range(n):
             if j == last or patience > 0:
                 status[j] = _better(lo, hi, r, w, b, status, j)
-    for j in range(n):
-        r[j] = min(max(r[j], lo[j]), hi[j])
+    _relax(A, b, lo, hi, r, w, status)
     return False
 
 
@@ -117,8 +116,26 @@ def _solve_held(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, st
         if status[j] == HELD:
             r[j] = x[row]
             row += 1
-    for j in range(n):
+    _put_motion(A, b, r, w, status)
+
+
+@helper
+def _put_motion(A: Array, b: Array, r: Array, w: Array, status: NDArray[np.int64]) -> None:
+    """w = A r + b, zero of held rows."""
+    for j in range(b.shape[0]):
         w[j] = 0.0 if status[j] == HELD else b[j] + product(A[j], r)
+
+
+@rare_kernel
+def _relax(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status: NDArray[np.int64]) -> None:
+    """Projected Gauss–Seidel, which always converges for a positive definite A."""
+    n = b.shape[0]
+    for _ in range(1000):
+        for j in range(n):
+            r[j] = min(max(r[j] - (b[j] + product(A[j], r)) / A[j, j], lo[j]), hi[j])
+    for j in range(n):
+        status[j] = AT_LOW if r[j] <= lo[j] else (AT_HIGH if r[j] >= hi[j] else HELD)
+    _put_motion(A, b, r, w, status)
 
 
 @rare_kernel

@@ -61,14 +61,31 @@ def test_round_trip(kind: str, modal: ModalLink, tmp_path: Path) -> None:
     again = tmp_path / f"again{kind}"  # its own points where none are asked for
     save_modal_link(again, found)
     same(load_modal_link(again, "arm"), modal)
-    with pytest.raises(ModelError, match=r"'arm': its mode shapes are not known at \[0.4, 0.2, 0.3\] m. The nearest "
-                       r"of 3 points, .* is 0.15 m away, more than the tolerance of 0.0001 m"):  # fmt: skip
+    with pytest.raises(ModelError, match=r"'arm': its mode shapes are not known at \[0.4, 0.2, 0.3\] m; they are at "
+                       r"\[0.1, .*The nearest, .* is 0.15 m away, more than the tolerance of 0.0001 m"):  # fmt: skip
         found.at([0.4, 0.2, 0.3])
     with pytest.raises(ModelError, match="not known at"):
         save_modal_link(again, found, [[0.3, 0.2, 0.3]])
 
 
-def test_damping_and_what_may_be_left_out(good: dict[str, Any], modal: ModalLink, tmp_path: Path) -> None:
+def homogeneous(data: dict[str, Any], factor: float) -> dict[str, Any]:
+    """The same integrals as the report writes them: 4×4, with C instead of mass, com and inertia."""
+    m = len(data["modes"])
+    mass, com, inertia = (np.array(data.pop(key)) for key in ("mass", "com", "inertia"))
+    about = inertia + mass * (com @ com * np.eye(3) - np.outer(com, com))
+    C = np.empty((4, 4))
+    C[0, 0], C[0, 1:], C[1:, 0] = mass, mass * com, mass * com
+    C[1:, 1:] = 0.5 * np.trace(about) * np.eye(3) - about
+    first, second = np.zeros((m, 4, 4)), np.zeros((m, m, 4, 4))
+    first[:, :, 1:], second[:, :, 1:, 1:] = data["C_k"], data["C_kl"]
+    for key, array in (("C", C), ("C_k", first), ("C_kl", second)):
+        data[key] = (factor * array).tolist()
+    return data
+
+
+def test_the_conventions(good: dict[str, Any], modal: ModalLink, tmp_path: Path) -> None:
+    same(reread(tmp_path, homogeneous(copy.deepcopy(good), 1.0)), modal)
+    same(reread(tmp_path, homogeneous(copy.deepcopy(good), 0.5) | {"convention": "report"}), modal)
     plain = reread(tmp_path, {key: good[key] for key in good if key not in ("damping", "shortening", "shortenings")})
     assert not plain.damping.any()
     assert not plain.shortening.any()
@@ -120,13 +137,13 @@ def entry(key: str, index: tuple[int, ...], value: float):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (drop("K", "tip"), r"has no K, no tip; it must have modes, mass"),
+        (drop("K", "tip"), r"has no K, no tip; it must have modes, C_k"),
         (put(Q=1), r"has no key named 'Q'"),
         (put(dampin=1), r"has no key named 'dampin'; did you mean 'damping'"),
         (put(K=[[1.0]]), r"K has the shape \(1, 1\); it must be \(4, 4\)"),
         (put(K=[[1.0], [1.0, 2.0]]), r"K is not an array of numbers; it must have the shape \(4, 4\)"),
-        (put(C_k="none"), r"C_k is not an array of numbers; it must have the shape \(4, 4, 3\)"),
-        (put(C_kl=[1.0]), r"C_kl has the shape \(1,\); it must be \(4, 4, 3, 3\)"),
+        (put(C_k="none"), r"C_k is not an array of numbers; it must have the shape \(4, 4, 3\) or \(4, 4, 4\)"),
+        (put(C_kl=[1.0]), r"C_kl has the shape \(1,\); it must be \(4, 4, 3, 3\) or \(4, 4, 4, 4\)"),
         (entry("C_k", (0, 0, 0), np.nan), r"C_k has numbers that are not finite"),
         (entry("K", (0, 1), 3.0), r"K is not symmetric"),
         (scaled("K", -1.0), r"stiffness has the eigenvalue -.*: every bending must store energy"),
@@ -141,13 +158,17 @@ def entry(key: str, index: tuple[int, ...], value: float):
         (put(mass=-1.0), r"mass is -1.0 kg"),
         (put(mass=0.0), r"mass is 0.0 kg; it must be above 0"),
         (put(com=[0.0]), r"com has the shape \(1,\)"),
-        (drop("com"), r"has no com; it must have modes, mass"),
+        (put(C=np.eye(4).tolist()), r"has mass and com and inertia and C; it must have either C or all of mass, com"),
+        (drop("com"), r"has mass and inertia; it must have either"),
+        (drop("mass", "com", "inertia"), r"has none of them; it must have either"),
+        (lambda d: [drop("mass", "com", "inertia")(d), put(C=(-np.eye(4)).tolist())(d)], r"C is .*must be symmetric"),
         (put(damping_ratio=0.1), r"has both damping and damping_ratio"),
         (lambda d: [drop("damping")(d), put(damping_ratio=[0.1])(d)], r"damping_ratio has the shape \(1,\)"),
         (lambda d: [drop("damping")(d), put(damping_ratio=-0.1)(d)], r"damping_ratio is -0.1; a ratio"),
         (put(modes=[]), r"modes is \[\]; it must be a list of names, or how many"),
         (put(modes=["a", "a", "b", "c"]), r"mode names are a, a, b, c; every name must be there once"),
         (put(modes=0), r"modes is 0"),
+        (put(convention="half"), r"convention is 'half'; it must be integrals .* or report"),
         (put(points=[]), r"points has no points"),
         (put(points=3.0), r"points has no points"),
         (put(points=[[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]]), r"points has the shape \(3, 2\); it must be \(3, 3\)"),
@@ -165,11 +186,20 @@ def test_faults_are_named(change, said: str, good: dict[str, Any], tmp_path: Pat
         reread(tmp_path, data)
 
 
+def test_homogeneous_coordinates_do_not_move(good: dict[str, Any], tmp_path: Path) -> None:
+    for key, index in (("C_k", (0, 1, 0)), ("C_kl", (0, 0, 0, 1))):
+        data = homogeneous(copy.deepcopy(good), 1.0)
+        entry(key, index, 1.0)(data)
+        with pytest.raises(DescriptionError, match=rf"{key} is not zero in the .*homogeneous coordinate"):
+            reread(tmp_path, data)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
         ("a.json", b"{", "a.json: is not JSON"),
         ("a.json", b"[1]", "holds a list; it must be an object"),
+        ("a.json", b'{"K": 1, "K": 2}', "K is given twice; give it once"),
         ("a.json", b"\xff\xfe", "is not JSON"),
         ("a.npz", b"PK", "a.npz: is not a NumPy archive of plain arrays"),
         ("a.csv", b"", "ends in '.csv'; a file with modal integrals ends in .json or .npz"),

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.interpolate import RegularGridInterpolator
+from scipy.io import mmwrite
 from scipy.linalg import eigvalsh
 from support.errors import relative_error
 from support.flexible_arms import cantilever
@@ -78,7 +79,7 @@ def mesh(count: int, R=None, origin=(0.0, 0.0, 0.0)):
     return assembled(count, LENGTH, MU, 1e6, EI, GJ, 2.0 * SPREAD, R, origin)
 
 
-def meshed_link(link: str, nodes, mass, *, root, tip, stiffness, points=None, **modes):
+def meshed_link(link: str, nodes, mass, *, root, tip, stiffness=None, points=None, **modes):
     mesh = NodalMesh(link, nodes, mass, root=root, tip=tip, stiffness=stiffness, points=points)
     return nodal_link(mesh, **modes)
 
@@ -233,6 +234,16 @@ def test_bricks_give_the_integrals_of_what_they_interpolate() -> None:
     assert found.inertia.mass == pytest.approx(2700.0 * 0.2 * 0.4)
 
 
+def test_frequencies_in_place_of_stiffness() -> None:
+    X, K, M = mesh(8)
+    U = nodal_shapes(8, None, (0.0, 0.0, 0.0))
+    omega = np.sqrt(np.einsum("ik,ij,jk->k", U, K, U) / np.einsum("ik,ij,jk->k", U, M, U))
+    found = meshed_link("beam", X, M, shapes=U, frequencies=omega, root=0, tip=8)
+    np.testing.assert_allclose(found.stiffness, U.T @ K @ U, atol=1e-8 * np.abs(U.T @ K @ U).max())
+    with pytest.raises(ModelError, match=r"shapes share .* no eigenvectors of this mass matrix"):
+        meshed_link("beam", X, M, shapes=U @ np.triu(np.ones((5, 5))), frequencies=omega, root=0, tip=8)
+
+
 def test_a_beams_mesh_has_stiffening() -> None:
     X, K, M = mesh(20)
     exact = modal_link(beam(20))
@@ -257,8 +268,11 @@ def test_files(kind: str, tmp_path: Path) -> None:
     if kind == ".npz":
         np.savez(file, nodes=X, mass=M, stiffness=K, root=0, tip=6, modes=4, damping_ratio=0.01)
     else:
+        mmwrite(tmp_path / "mass.mtx", sparse.coo_matrix(M), symmetry="symmetric", precision=17)
+        mmwrite(tmp_path / "stiffness.mtx", sparse.coo_matrix(K), precision=17)
+        mmwrite(tmp_path / "nodes.mtx", X, precision=17)
         file.write_text(json.dumps({
-            "nodes": X.tolist(), "mass": M.tolist(), "stiffness": K.tolist(), "root": 0, "tip": 6,
+            "nodes": "nodes.mtx", "mass": "mass.mtx", "stiffness": "stiffness.mtx", "root": 0, "tip": 6,
             "modes": ["a", "b", "c", "d"], "points": [3, 6], "damping_ratio": 0.01,
         }))  # fmt: skip
     link = load_modal_link(file, "beam")
@@ -283,8 +297,9 @@ def test_files(kind: str, tmp_path: Path) -> None:
         ({"root": 9}, r"root is \[9\]; every number must be there once, from 0 to 6"),
         ({"root": 0.5}, r"root is 0.5; it must be the number of a node"),
         ({"modes": 40}, r"40 modes are wanted; the mesh has 36 unknowns"),
-        ({"modes": None}, r"neither shapes nor modes"),
+        ({"modes": None}, r"neither shapes nor stiffness and modes"),
         ({"stiffness": np.zeros((42, 42))}, r"stiffness leaves a motion free"),
+        ({"frequencies": np.ones(5)}, r"give stiffness or frequencies, one of the two"),
         ({"shapes": np.zeros((42, 2))}, r"no kinetic energy of its own"),
         ({"modes": ["a"], "shapes": nodal_shapes(6, None, np.zeros(3))}, r"modes names 1 modes, shapes has 5"),
         ({"damping_ratio": -1.0}, r"a ratio of critical damping must not be negative"),
@@ -301,14 +316,16 @@ def test_nodes_without_rotations_need_groups() -> None:
     X, mass, U = particles()
     M = sparse.diags(np.repeat(mass, 3))
     with pytest.raises(ModelError, match=r"root is .*; nodes without rotations give a turn only where there are three"):
-        meshed_link("c", X, M, shapes=U.reshape(27, 3), stiffness=sparse.eye(27), root=0, tip=8)
+        meshed_link("c", X, M, shapes=U.reshape(27, 3), frequencies=np.ones(3), root=0, tip=8)
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"mass": "none.mtx"}, r"mass is not an array of numbers"),
-        ({"root": "x"}, r"root is 'x'; it must be whole numbers"),
+        ({"mass": "none.mtx"}, r"none.mtx: .*arm.json names it for mass"),
+        ({"mass": "arm.json"}, r"mass is 'arm.json'; it must be numbers, or the name of a Matrix Market file"),
+        ({"stiffness": "bad.mtx"}, r"bad.mtx: is not a Matrix Market file"),
+        ({"root": "x"}, r"root is 'x'; it must be numbers"),
         ({"root": 0.5}, r"root is 0.5; it must be whole numbers: nodes"),
         ({"masss": 1}, r"no key named 'masss'; did you mean 'mass'"),
         ({"tip": None}, r"tip is None; it must be whole numbers"),
@@ -317,6 +334,7 @@ def test_nodes_without_rotations_need_groups() -> None:
 )
 def test_faults_of_files_are_named(change, said: str, tmp_path: Path) -> None:
     X, K, M = mesh(2)
+    (tmp_path / "bad.mtx").write_text("%%MatrixMarket nonsense\n")
     data = {"nodes": X.tolist(), "mass": M.tolist(), "stiffness": K.tolist(), "root": 0, "tip": 2, "modes": 2} | change
     (tmp_path / "arm.json").write_text(json.dumps(data))
     with pytest.raises(DescriptionError, match=said):
