@@ -317,7 +317,7 @@ def _of_bodies(robot: RobotModel, bodies: BodySums, q: Array, qd: Array) -> tupl
 
     Each (B, bodies, 3), world axes.
     """
-    work = BODY_MOTIONS.compute(robot, robot.base_at_rest.reshape(1, 12), q, qd, np.empty((1, 0, 6)))
+    work = BODY_MOTIONS.answers(robot, robot.base_at_rest.reshape(1, 12), q, qd, np.empty((1, 0, 6)), loaded=False)
     m, moment, inertia = (x[:-1] for x in bodies)  # the base does not move
     R = work[..., ROTATION:POSITION].reshape(*work.shape[:2], 3, 3)
     v, w = work[..., LINEAR], work[..., ANGULAR]

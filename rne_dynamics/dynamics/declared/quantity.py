@@ -31,10 +31,12 @@ from rne_dynamics.dynamics.declared.arguments import (
 from rne_dynamics.dynamics.declared.specialised import (
     efforts_parameters,
     kept_code,
+    loaded_recipe,
     rounded,
     rows_by,
     sample_of,
     shared_code,
+    with_base_and_loads,
 )
 from rne_dynamics.errors import ArgumentError, no_inertia
 from rne_dynamics.model.inertia import Array
@@ -220,17 +222,27 @@ class Quantity:
         """Machine code for one state of this robot alone, for a base at rest or of this motion; None without one."""
         return kept_code(robot, (self.name, link), lambda: self.recipe(robot, link, base), base, quick=quick)
 
-    def call_code(self, robot: RobotModel, link: str = "") -> StateCode | None:
+    def call_code(self, robot: RobotModel, link: str = "", *, loaded: bool = False) -> StateCode | None:
         """The code of a robot's plain functions, its own or what models share; None without one.
 
+        With `loaded` it takes the base's motion (12,) and loads at the bodies (6 bodies,) after the inputs.
         `MOST_LINKS` links have code of their own: to ask for all of a robot's once would take longer by machine code.
         """
+        if loaded and not self.base_motion:
+            return None
+
+        def made() -> Recipe:
+            plain = self.recipe(robot, link)
+            return loaded_recipe(plain, robot.bodies) if loaded else plain
+
         if robot.shares_code:
             # a link's frame is not in the model's arrays: arms whose tools differ by it alone share no code
-            name = self.name, *(x.tobytes() if isinstance(x, np.ndarray) else x for x in self.extra(robot, link))
-            return shared_code(robot, name, partial(self.recipe, robot, link), moves_masses=not self.every_mass)
+            more = (x.tobytes() if isinstance(x, np.ndarray) else x for x in self.extra(robot, link))
+            return shared_code(robot, (self.name, loaded, *more), made, moves_masses=not self.every_mass)
         if not robot.specialised:
             return None
+        if loaded:
+            return kept_code(robot, (self.name, "loaded"), made, quick=True)
         if link and (self.name, link, b"") not in robot.own_code:
             count = robot.own_code.get(self.name, 0)
             if count >= MOST_LINKS:
@@ -302,6 +314,27 @@ class Quantity:
         self.fill(robot, base, *rows, out, link=link)
         return out
 
+    def answers(
+        self, robot: RobotModel, base: Array, *rows: Array, link: str = "", loaded: bool, engine: Engine | None = None
+    ) -> Array:
+        """The outputs of checked rows, by machine code where there is some, otherwise by an engine.
+
+        `loaded` says whether the base moves or there are loads.
+        """
+        *inputs, loads = rows
+        code = self.call_code(robot, link, loaded=loaded) if engine in (None, self.compute) else None
+        given = [*inputs, *with_base_and_loads(robot, len(rows[0]), base, loads)] if loaded else inputs
+
+        def general(chosen: Any) -> Array:
+            some = [x if len(x) == 1 else x[chosen] for x in (base, *rows)]
+            if engine is None:
+                return self.compute(robot, *some, link=link)
+            step = max(1, ENTRIES // max(1, robot.n**2))
+            pieces = (slice(k, k + step) for k in range(0, max(1, len(some[1])), step))
+            return np.concatenate([engine(robot, *(x if len(x) == 1 else x[p] for x in some)) for p in pieces])
+
+        return rows_by(code, tuple(given), self.shape(robot), general)
+
     def answer(
         self,
         robot: RobotModel,
@@ -318,16 +351,7 @@ class Quantity:
         check_open_arm(robot)
         lead, rows = state_arrays(robot, **dict(zip(self.inputs, vectors, strict=True)))
         base, loads = packed_base(robot, base_motion, lead), bodies_wrenches(robot, wrenches, lead)
-        is_plain = not wrenches and base_motion is None and engine in (None, self.compute)
-
-        def general(chosen: Any) -> Array:
-            some = [x if len(x) == 1 else x[chosen] for x in (base, *rows, loads)]
-            if engine is None:
-                return self.compute(robot, *some, link=link)
-            step = max(1, ENTRIES // max(1, robot.n**2))
-            pieces = (slice(k, k + step) for k in range(0, max(1, len(some[1])), step))
-            return np.concatenate([engine(robot, *(x if len(x) == 1 else x[p] for x in some)) for p in pieces])
-
-        code = self.call_code(robot, link) if is_plain else None
-        out = rows_by(code, tuple(rows), self.shape(robot), general).reshape((*lead, *self.shape(robot)))
+        loaded = bool(wrenches) or base_motion is not None
+        out = self.answers(robot, base, *rows, loads, link=link, loaded=loaded, engine=engine)
+        out = out.reshape((*lead, *self.shape(robot)))
         return out if self.parts is None else np.ascontiguousarray(np.moveaxis(out, len(lead), 0))

@@ -42,6 +42,26 @@ def sample_of(robot: RobotModel, inputs: tuple[str, ...]) -> tuple[Array, ...]:
     return tuple(q if name == "q" else rng.normal(size=robot.n) for name in inputs)
 
 
+def loaded_recipe(plain: Recipe, bodies: int) -> Recipe:
+    """The recipe of a quantity, with the base's motion (12,) and loads at the bodies (6 bodies,) as further inputs."""
+    kernel, rng = plain.kernel, Dice(2)
+
+    def rows(arm: Any, extra: tuple[Any, ...], *arrays: Array) -> Any:
+        *inputs, base, loads, out = arrays
+        loaded = arm._replace(base=base, wrenches=loads.reshape((len(loads), bodies, 6)))
+        return kernel(loaded, extra, *inputs, out)
+
+    return replace(plain, kernel=rows, sample=(*plain.sample, rng.normal(size=12), rng.normal(size=6 * bodies)))
+
+
+def with_base_and_loads(robot: RobotModel, count: int, base: Array, loads: Array) -> list[Array]:
+    """Rows for the two further inputs of `loaded_recipe`, (B, 12) and (B, 6 bodies), one for each of `count` states."""
+    if not loads.size:
+        loads = np.zeros((1, robot.bodies, 6))
+    flat = loads.reshape(len(loads), 6 * robot.bodies)
+    return [np.ascontiguousarray(np.broadcast_to(x, (count, x.shape[1]))) for x in (base, flat)]
+
+
 def kept_code(
     robot: RobotModel | OnTree, key: tuple[Any, ...], recipe: Callable[[], Recipe | None], base: Array | None = None,
     *, quick: bool = False,

@@ -88,7 +88,7 @@ def momentum_rate(
     given, shape = world_vectors(lead, point=point, point_velocity=point_velocity)
     sums = chosen_links(robot, links)
     base, unloaded = packed_base(robot, None, lead), bodies_wrenches(robot, None, lead)
-    poses = BODY_MOTIONS.compute(robot, base, positions, velocities, unloaded)
+    poses = BODY_MOTIONS.answers(robot, base, positions, velocities, unloaded, loaded=False)
     poses = poses.reshape(*lead, robot.bodies, WORK_COLUMNS)
     R, p = poses[..., ROTATION:POSITION].reshape(*lead, robot.bodies, 3, 3), poses[..., POSITION:POSE_COLUMNS]
     work = bodies_work(robot, base, positions, velocities, accelerations, unloaded)

@@ -102,7 +102,7 @@ def _body_motions(arm: Arm, q: Array, qd: Array, out: Array) -> None:
         put_pair(out, i, VELOCITY, V[i])
 
 
-BODY_MOTIONS = Quantity("body_motions", _body_motions, ("q", "qd"), (BODIES, WORK_COLUMNS))
+BODY_MOTIONS = Quantity("body_motions", _body_motions, ("q", "qd"), (BODIES, WORK_COLUMNS), every_mass=True)
 
 
 @helper

@@ -53,13 +53,13 @@ def _put_reactions(arm: Arm, q: Array, qd: Array, qdd: Array, out: Array) -> Non
 
 
 BODY_REACTIONS = Quantity(
-    "body_reactions", _put_reactions, ("q", "qd", "qdd"), (BODIES, COLUMNS), base_motion=True
+    "body_reactions", _put_reactions, ("q", "qd", "qdd"), (BODIES, COLUMNS), base_motion=True, every_mass=True
 )
 
 
 def bodies_work(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
     """Placement, motion and reaction of every body over checked rows, in body axes; (B, bodies, COLUMNS)."""
-    return BODY_REACTIONS.compute(robot, base, q, qd, qdd, wrenches)
+    return BODY_REACTIONS.answers(robot, base, q, qd, qdd, wrenches, loaded=True)
 
 
 def joint_reactions_bodies(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:

@@ -92,8 +92,8 @@ def test_bad_wrenches_are_refused(wrenches, error, said):
 @pytest.mark.parametrize(
     ("motion", "said"),
     [
-        (BaseMotion(linear_acceleration=(0.0, 0.0)), "linear_acceleration is"),
-        (BaseMotion(angular_velocity=(0.0, 0.0, np.nan)), "angular_velocity is"),
+        (BaseMotion(linear_acceleration=(0.0, 0.0)), "linear_acceleration has shape"),
+        (BaseMotion(angular_velocity=(0.0, 0.0, np.nan)), r"angular_velocity\[2\] is nan"),
         (BaseMotion(rotation=np.diag([1.0, 1.0, -1.0])), "rotation is"),
         (BaseMotion(linear_acceleration=np.zeros((3, 3))), "does not broadcast"),
         (BaseMotion(rotation=np.zeros(9)), "rotation is"),
