@@ -83,7 +83,9 @@ class EffortGate:
         self.commands = CommandStream(self.settings.robot.joint_names, self.counters)
         self._began = now
         self._stop, self._blend_from, self._support = NO_STOP, math.nan, 1.0
-        self._dead_reckoning = self._distrusted = self._dropped = self._asked = self._ending = False
+        #: Whether a take-over goes on without usable joint states.
+        self.dead_reckoning = False
+        self._distrusted = self._dropped = self._asked = self._ending = False
 
     # -- settings -----------------------------------------------------------------------------------------------------
 
@@ -150,7 +152,7 @@ class EffortGate:
             raise ControlError(
                 f"no good effort within {self.settings.command_timeout:g} s: start the controller first"
             )
-        if self.states.stale(now) or self._dead_reckoning:
+        if self.states.stale(now) or self.dead_reckoning:
             raise ControlError("no usable joint states: an arm that is not measured is not handed back")
         self._hand_back(now, "recovery was requested")
 
@@ -214,8 +216,8 @@ class EffortGate:
         self._velocity.advance(min(now - self._sent_at, LONGEST_STEP))
         if self.mode is not STOPPING:
             return None
-        if self._dead_reckoning and not self._distrusted and self.states.good >= BACK:
-            self._dead_reckoning = False
+        if self.dead_reckoning and not self._distrusted and self.states.good >= BACK:
+            self.dead_reckoning = False
         return self._drive(now)
 
     def _notice_loss(self, now: float) -> None:
@@ -226,11 +228,6 @@ class EffortGate:
         self.states.forget()
         if self.mode is STOPPING:
             self._begin_dead_reckoning(now, for_good=doubted)
-
-    @property
-    def dead_reckoning(self) -> bool:
-        """Whether a take-over goes on without usable joint states."""
-        return self.mode is STOPPING and self._dead_reckoning
 
     @property
     def requested(self) -> bool:
@@ -261,7 +258,7 @@ class EffortGate:
     def _take_over(self, now: float, why: str, after: GateMode = FAULT) -> None:
         self.counters.takeovers += 1
         self._stop = self.settings.stop.begin(now, braking=False, ending=self._ending)
-        self._after, self._dropped, self._dead_reckoning = after, False, False
+        self._after, self._dropped, self.dead_reckoning = after, False, False
         self._hold.renew()
         self._began, self.commands.good = now, 0
         self._blend_from, self._support = math.nan, 1.0
@@ -272,7 +269,7 @@ class EffortGate:
 
     def _begin_dead_reckoning(self, now: float, *, for_good: bool) -> None:
         """Go on with the gravity torque of the last posture; an arm that is not measured is released."""
-        self._dead_reckoning, self._distrusted = True, for_good
+        self.dead_reckoning, self._distrusted = True, for_good
         try:
             self._hold.gravity = self._hold.torque(self.q, np.zeros(len(self.q)))[0]
         except RneDynamicsError as error:  # the gravity torque of the posture before it stays
@@ -281,7 +278,7 @@ class EffortGate:
 
     def _held(self, now: float) -> Array:
         """Gravity torque and damping of the last state; gravity torque alone where that is too old."""
-        if self._dead_reckoning or self.states.stale(now):
+        if self.dead_reckoning or self.states.stale(now):
             return self._hold.gravity
         return self._hold.effort(now, self.q, self.qd, self.states.delay)
 
@@ -292,7 +289,7 @@ class EffortGate:
         support = 0.0 if self._dropped else self._stop.support(now)
         if support > 0.0:
             try:
-                if not self._dead_reckoning:
+                if not self.dead_reckoning:
                     self._hold.follow(self.q, self.qd)
                 target = support * self._held(now)
             except RneDynamicsError as error:
@@ -301,17 +298,17 @@ class EffortGate:
                 target = support * self._hold.gravity
         limited = self._limiter.approach(target, min(now - self._sent_at, LONGEST_STEP))
         self._sent_at, self._support, self.counters.own = now, support, self.counters.own + 1
-        self.counters.dead_reckoned += self._dead_reckoning
+        self.counters.dead_reckoned += self.dead_reckoning
         over = self._dropped or self._stop.stage(now) is Stage.OVER
         if not over or limited.command.any():
             return GateEffort(limited.command)
-        self._stop, self._dead_reckoning = NO_STOP, False
+        self._stop, self.dead_reckoning = NO_STOP, False
         self._enter(INACTIVE if self._ending else self._after, self.cause)
         return GateEffort(limited.command, last=True)
 
     def _watch_speed(self, now: float) -> None:
         """Release an arm that the gate's own effort does not slow down: its model or its signs are wrong."""
-        if self._dead_reckoning or self._dropped:
+        if self.dead_reckoning or self._dropped:
             return
         allowed = self._allowed if now - self._began < GRACE else OVERSPEED * self._velocity.now
         if (np.abs(self.qd) > allowed).any():

@@ -63,7 +63,7 @@ def test_an_arm_that_does_not_track_makes_it_fail(tmp_path):
 
 WORDS = {  # of each cause that a controller reports: parameters of `arm` at 200 Hz, and what the verdict says
     "stopped": ({"min_rate": 500.0}, "the controller reports fault: 200 joint states per second; min_rate is 500"),
-    "aborted": ({"constraints.joint1.trajectory": 1e-9}, "(constraints.joint1.trajectory). The motion is aborted"),
+    "aborted": ({"constraints.joint1.trajectory": 1e-9}, "or of the request). The motion is aborted"),
     "refused": ({}, "the controller refused the trajectory: joint 'joint"),
     "goal_missed": ({"constraints.joint1.goal": 1e-12, "constraints.goal_time": 0.05}, "(constraints.joint1.goal"),
     "paused": ({"speed_scaling": 0.0}, "set speed_scaling above 0"),

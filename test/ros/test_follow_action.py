@@ -193,7 +193,7 @@ def test_zero_is_the_default_and_minus_one_is_off(rig):
         for given in ([], [tolerance("joint2")]):
             code, text = rig.goal(home(0.0, 0.5), 0.4, path_tolerance=given).aborted()
             assert code == Result.PATH_TOLERANCE_VIOLATED
-            assert "(constraints.joint2.trajectory)" in text
+            assert "(constraints.joint2.trajectory, or of the request)" in text
         off = rig.goal(HOME, 0.4, path_tolerance=[tolerance("joint2", position=-1.0)])
         assert off.result()[1] == Result.SUCCESSFUL
     finally:

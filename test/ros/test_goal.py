@@ -95,7 +95,7 @@ def test_goals_are_judged_once_against_the_tolerance_of_each_joint(rig):
     rig.send([near[0], HOME[1] + 0.06])
     warning = rig.stay(HOME, "goal missed", 1)
     assert "'joint2' is 0.06 off its goal" in warning
-    assert "allowed is 0.05 (constraints.joint2.goal)" in warning
+    assert "allowed is 0.05 (constraints.joint2.goal, or of the request)" in warning
     rig.counted(1, 1)
 
     rig.send([HOME[0] - 0.02, HOME[1]])
