@@ -172,7 +172,7 @@ def _recording(
         raise RecordingError(f"{path}: time must be a row of finite numbers that do not decrease")
     q = arrays["q"]
     if q.ndim != 2 or len(q) != rows or not np.isfinite(q).any(axis=0).all():
-        raise RecordingError(f"{path}: q has the shape {q.shape}; it must have numbers in ({rows}, {n})")
+        raise RecordingError(f"{path}: q has the shape {q.shape}; it must be ({rows}, {n}), with finite numbers")
     if joints is None:
         order = list(range(n))
     elif missing := [joint for joint in joints if joint not in names]:
