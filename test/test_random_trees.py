@@ -96,9 +96,8 @@ def by_machine_code(seeds: range, most: int, share: float) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 5), marks=pytest.mark.slow)])
-def test_a_few_trees(seeds: range) -> None:
-    assert not by_machine_code(seeds, 3, 0.02)
+def test_two_trees() -> None:
+    assert not by_machine_code(range(2), 3, 0.01)
 
 
 @pytest.mark.soak

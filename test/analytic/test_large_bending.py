@@ -16,7 +16,6 @@ from support.flexible_arms import LENGTH, cantilever, two_link_arm
 from support.segment_motion import motion, tip
 from support.segments import segmented, settled
 
-import rne_dynamics as rne
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.trajectory import Quintic
@@ -101,7 +100,6 @@ def spatial_errors(deflection: float, mass: float, offset: float) -> np.ndarray:
 @pytest.mark.parametrize(
     ("mass", "offset", "errors", "orders"),
     [
-        (1e-6, 0.0, (6.0e-5, 7.6e-5), (4.0, 4.0)),
         (1e-6, 0.1, (1.3e-4, 4.2e-4), (3.0, 3.0)),
         (1.0 - 1e-6, 0.0, (6.3e-5, 2.6e-3), (2.8, 1.9)),
     ],
@@ -195,25 +193,7 @@ def test_a_beam_spun_beyond_its_frequency_diverges_without_stiffening_and_that_i
 
 
 @pytest.mark.slow
-def test_a_spin_near_a_frequency_is_reported_without_stiffening() -> None:
-    for stiffening in (False, True):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            found = follow(long_beam(stiffening), spun_up(2.0, 5.0), np.linspace(0.0, 5.0, 11), rtol=1e-6)
-        assert len(found.findings) == len(caught) == (0 if stiffening else 1)
-    (finding,) = follow_plain(1.5)
-    assert "turns at 1.5 rad/s" in finding
-    assert "first frequency is 3.8 rad/s" in finding
-    assert follow_plain(1.2) == ()
-
-
-def follow_plain(speed: float) -> tuple[str, ...]:
-    q, qd = np.zeros((1, 1)), np.full((1, 1), speed)
-    return range_findings(long_beam(False), q, np.zeros((1, 2)), qd)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("stiffening", "size"), [(False, 0.06), (True, 0.095)])
+@pytest.mark.parametrize(("stiffening", "size"), [(True, 0.095)])
 def test_a_simulation_that_bends_too_far_reports_it(stiffening: bool, size: float) -> None:
     arm = two_link_arm(stiffening=stiffening)
     plant, tip = ArmPlant(arm), arm.flexible_links[0].at([LENGTH, 0, 0]).translation[0, 1]
@@ -244,9 +224,3 @@ def test_a_step_that_diverges_is_an_error() -> None:
     state = State(0.0, np.zeros(1), np.zeros(1), None, np.array([9.5, 0.0]), np.array([30.0, 0.0]))
     with pytest.raises(SimulationError, match=r"arm 'cantilever': .*'beam' diverges: .*t = 0.05 s"):
         step(ArmPlant(arm), state, np.zeros(1), 0.05)
-
-
-def test_shipped_arms_have_stiffening() -> None:
-    for name in ("flexible_beam", "flexible_arm", "flexible_arm6"):
-        for link in rne.load_model(name).flexible_links:
-            assert link.shortening.any()

@@ -17,7 +17,7 @@ from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLin
 
 #: Chains, trees, prismatic joints and actuator inertia, none geared to another: the document has no mimic joints.
 ROBOTS = (
-    "puma560", "scara", "shuttle_arm", "cylindrical", "ur5_robot.urdf", "solo12.urdf", "hextilt_flying_arm_5.urdf",
+    "puma560", "scara", "solo12.urdf",
 )  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def random_tree(seed: int, bodies: int = 12) -> RobotModel:
 
 
 def models() -> list[RobotModel]:
-    return [*(robot(name) for name in ROBOTS), *(random_tree(seed) for seed in range(6))]
+    return [*(robot(name) for name in ROBOTS), *(random_tree(seed) for seed in range(2))]
 
 
 def at_rest(model: RobotModel) -> nasser.Base:
@@ -53,18 +53,12 @@ def controls(model: RobotModel, tau: np.ndarray) -> nasser.Loads:
     return nasser.Loads(np.where(turns[:, None], 0.0, axis), np.where(turns[:, None], axis, 0.0), none, none)
 
 
-def scale_of(model: RobotModel, q, qd, tau) -> float:
-    """Accelerations that efforts and bias would give one by one, before they cancel in the sum."""
-    inverse = np.abs(np.linalg.inv(rne.mass_matrix(model, q)))
-    return float((inverse @ (np.abs(tau) + np.abs(rne.bias_torque(model, q, qd)))).max())
-
-
 @pytest.mark.parametrize("model", models(), ids=lambda m: m.name)
 def test_the_recursion_as_written_is_the_one_that_runs(model):
     """On a base in prescribed motion (2.1.2), with weight, forces and torques on every link at its mass centre."""
     rng = np.random.default_rng(2)
     links = nasser.links_of(model)
-    for _ in range(3):
+    for _ in range(2):
         q, qd, tau = rne.random_configuration(model, rng), *rng.normal(size=(2, model.n)) * [[2.0], [20.0]]
         turned = rotation_about(np.array([2.0, 3.0, 6.0]) / 7.0, rng.uniform(0.0, 3.0))
         motion = rne.BaseMotion(*rng.normal(size=(3, 3)), rotation=turned)
@@ -83,22 +77,6 @@ def test_the_recursion_as_written_is_the_one_that_runs(model):
         bias = rne.inverse_dynamics(model, q, qd, np.zeros(model.n), wrenches=wrenches, base_motion=motion)
         size = (np.abs(np.linalg.inv(rne.mass_matrix(model, q))) @ (np.abs(tau) + np.abs(bias))).max()
         assert relative_error(found, expected, scale=float(size)) < 1e-12
-
-
-@pytest.mark.parametrize("model", models(), ids=lambda m: m.name)
-def test_control_forces_and_torques_of_any_direction_at_both_joints_of_a_link(model):
-    """(2.1.2), (2.1.5.3): five of six components act on both links as the bearing does, and move nothing."""
-    rng = np.random.default_rng(3)
-    links = nasser.links_of(model)
-    q, qd, tau = rne.random_configuration(model, rng), *rng.normal(size=(2, model.n))
-    drives = controls(model, tau)
-    fc, nc = rng.normal(size=(2, model.n, 3)) * 5.0
-    for i, link in enumerate(links):
-        (nc if link.rotational else fc)[i, 2] = tau[i]
-    plain = nasser.hinge_accelerations(links, at_rest(model), q, qd, drives)
-    found = nasser.hinge_accelerations(links, at_rest(model), q, qd, nasser.Loads(fc, nc, drives.F, drives.N))
-    size = np.abs(np.linalg.inv(rne.mass_matrix(model, q))).sum(axis=1).max() * 100.0
-    assert relative_error(found, plain, scale=max(size, scale_of(model, q, qd, tau))) < 1e-12
 
 
 def test_the_planar_two_link_arm_as_the_document_verified():
@@ -128,7 +106,7 @@ def test_what_the_print_gets_wrong(slip, least):
     model = robot("puma560")
     rng = np.random.default_rng(6)
     links, worst = nasser.links_of(model), 0.0
-    for _ in range(20):
+    for _ in range(5):
         q, qd, tau = rne.random_configuration(model, rng), *rng.normal(size=(2, model.n)) * [[2.0], [20.0]]
         found = nasser.hinge_accelerations(links, at_rest(model), q, qd, controls(model, tau), printed=(slip,))
         worst = max(worst, relative_error(found, rne.forward_dynamics(model, q, qd, tau)))
@@ -158,7 +136,7 @@ def test_as_printed_actuator_inertia_makes_the_mass_matrix_unsymmetric(name, lea
     assert (rne.rotor_inertia(model) > 0.0).any()
     rng = np.random.default_rng(5)
     worst = 0.0
-    for _ in range(5):
+    for _ in range(2):
         q = rne.random_configuration(model, rng)
         M = rne.mass_matrix(model, q)
         right, printed = response(model, q), response(model, q, ("gamma without J^a",))

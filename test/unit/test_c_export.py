@@ -18,20 +18,18 @@ from support.wheel import wheel_robots
 
 import rne_dynamics as rne
 from rne_dynamics.c_export import function as function_file
-from rne_dynamics.c_export.export import end_links
 from rne_dynamics.c_export.statements import PRECISIONS, sines
 from rne_dynamics.errors import ArgumentError, ModelError, RneDynamicsError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink, rotation_about
+from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
 from rne_dynamics.straight_line.graph import TooLargeError
 
 pytestmark = pytest.mark.skipif(C is None, reason="no C compiler: sudo apt install gcc")
 
-#: An arm, mimic joints, a floating base, a prismatic joint, and all kinds of joints in one tree.
+#: An arm, a floating base, a prismatic joint, mimic joints, and all kinds of joints in one tree.
 ROBOTS = {
     "ur5": lambda: load("ur5_robot.urdf"),
-    "panda": lambda: load("panda.urdf"),
     "flying arm": lambda: load("hextilt_flying_arm_5.urdf", "floating"),
     "scara": lambda: load("scara"),
     "gripper": gripper,
@@ -90,7 +88,8 @@ def largest_errors(robot, code: Exported, count: int) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(
-    ("name", "precision"), [*((name, "double") for name in ROBOTS), ("ur5", "float"), ("gripper", "float")]
+    ("name", "precision"),
+    [("flying arm", "double"), ("gripper", "double"), ("vehicle", "double"), ("scara", "float"), ("ur5", "float")],
 )
 def test_all_functions_agree_with_the_plain_functions(name, precision, exported):
     code = exported(name, precision)
@@ -100,13 +99,7 @@ def test_all_functions_agree_with_the_plain_functions(name, precision, exported)
     assert max(largest_errors(ROBOTS[name](), code, 50).values()) < TOLERANCES[precision]
 
 
-def test_parts_of_any_length_give_the_same_answers(tmp_path, monkeypatch):
-    monkeypatch.setattr(function_file, "LONGEST", 25)
-    robot = ROBOTS["gripper"]()
-    assert max(largest_errors(robot, Exported(rne.to_c(robot), tmp_path), 10).values()) < 1e-12
-
-
-@pytest.mark.parametrize("name", ["ur5", "flying arm", "gripper", "vehicle"])
+@pytest.mark.parametrize("name", ["flying arm", "gripper"])
 def test_nan_and_infinity_anywhere_give_a_status_and_no_output(name, exported):
     code = exported(name)
     given = states(ROBOTS[name](), 1, float)
@@ -123,27 +116,16 @@ def test_nan_and_infinity_anywhere_give_a_status_and_no_output(name, exported):
 
 
 def test_a_result_that_overflows_gives_a_status(exported):
-    code = exported("ur5")
+    code = exported("scara", "float")
     function = next(f for f in code.export.functions if f.quantity == "inverse_dynamics")
-    status, out = code.call(function, np.ones(6), np.full(6, 1e200), np.zeros(6))
+    status, out = code.call(function, np.ones(4), np.full(4, 1e30), np.zeros(4))
     assert status == 1
     assert (out == 7.0).all()
 
 
-def test_a_quaternion_is_normalised_and_one_without_length_refused(exported):
-    code, robot = exported("flying arm"), ROBOTS["flying arm"]()
-    function = next(f for f in code.export.functions if f.quantity == "gravity_torque")
-    q = states(robot, 1, float)["q"][0]
-    scaled = q.copy()
-    scaled[3:7] *= 3.0
-    assert relative_error(code.call(function, scaled)[1], rne.gravity_torque(robot, q)) < 1e-12
-    scaled[3:7] = 0.0
-    assert code.call(function, scaled)[0] == 1
-
-
 def test_the_output_may_be_the_memory_of_an_input(exported):
-    code = exported("ur5")
-    given = states(ROBOTS["ur5"](), 1, float)
+    code = exported("gripper")
+    given = states(ROBOTS["gripper"](), 1, float)
     for quantity in ("inverse_dynamics", "forward_dynamics"):
         function = next(f for f in code.export.functions if f.quantity == quantity)
         inputs = [given[x][0].copy() for x in function.inputs]
@@ -167,7 +149,7 @@ def radial() -> rne.RobotModel:
     return assemble(KinematicTree("radial", links, joints))
 
 
-@pytest.mark.parametrize(("precision", "distance"), [("double", 0.0), ("float", 0.0), ("float", 1e-3)])
+@pytest.mark.parametrize(("precision", "distance"), [("double", 0.0), ("float", 1e-3)])
 def test_a_state_in_which_a_joint_moves_no_inertia_gives_a_status(precision, distance, tmp_path):
     code = Exported(rne.to_c(radial(), precision=precision), tmp_path)
     function = next(f for f in code.export.functions if f.quantity == "forward_dynamics")
@@ -180,79 +162,23 @@ def test_a_state_in_which_a_joint_moves_no_inertia_gives_a_status(precision, dis
     np.testing.assert_allclose(out, [1.0 / (2.0 * 0.25), 0.5], rtol=1e-6)
 
 
-def test_inertia_below_the_round_off_of_floats_is_refused():
-    needle, tip = Inertia(1.0, np.zeros(3), np.diag([1.0, 1.0, 1e-7])), Inertia(0.0, np.zeros(3), np.diag([1e-7] * 3))
-    joints = (
-        TreeJoint("spin", JointKind.REVOLUTE, "base", "needle"),
-        TreeJoint("bend", JointKind.REVOLUTE, "needle", "tip", axis=np.array([1.0, 0.0, 0.0])),
-    )
-    links = (TreeLink("base"), TreeLink("needle", needle), TreeLink("tip", replace(tip, mass=1e-6)))
-    robot = assemble(KinematicTree("needle", links, joints))
-    assert rne.to_c(robot).functions
-    with pytest.raises(ModelError, match=r"no inertia beyond the round-off of float.*export doubles"):
-        rne.to_c(robot, precision="float")
-
-
-def test_a_joint_without_inertia_is_refused():
-    joint = TreeJoint("spin", JointKind.REVOLUTE, "base", "nothing")
-    robot = assemble(KinematicTree("nothing", (TreeLink("base"), TreeLink("nothing")), (joint,)))
-    with pytest.raises(ModelError, match="moves no inertia"):
-        rne.to_c(robot)
-    assert [f.quantity for f in rne.to_c(robot, quantities=["mass_matrix"]).functions] == ["mass_matrix"]
-
-
-@pytest.mark.parametrize(("name", "precision"), [("vehicle", "double"), ("scara", "float")])
-def test_the_files_are_c_plus_plus_too(name, precision, exported):
-    code = exported(name, precision)
-    compile_cxx(code.source)
-    compile_cxx(code.test)
-
-
-@pytest.mark.parametrize("precision", ["double", "float"])
-def test_the_self_test_succeeds_and_fails_if_a_number_is_changed(precision, exported):
-    code = exported("scara", precision)
+def test_the_self_test_succeeds_and_fails_if_a_number_is_changed(exported):
+    code = exported("scara", "float")
     program = compile_c([code.source, code.test], code.folder / "self_test")
     assert "agree with rne_dynamics in 5 states" in run([program])
     text = code.source.read_text()
     changed = code.folder / "changed.c"
-    for function in code.export.functions[1:3]:
-        body = re.search(rf"[_ ]{function.name}\([^{{]*{{", text).end()  # its first part if it has any
-        number = re.compile(r"(?<![\w.])\d+\.\d*[1-9]\d*")
-        found = number.search(text, body)
-        assert found is not None
-        changed.write_text(f"{text[: found.start()]}1.01f * {found[0]}{text[found.end() :]}")
-        program = compile_c([changed, code.test], code.folder / "changed", "-Wno-error", "-w")
-        done = subprocess.run([str(program)], capture_output=True, text=True, check=False, timeout=60)
-        assert done.returncode == 1
-        assert "FAILED: scara_" in done.stdout
-
-
-def turntables() -> rne.RobotModel:
-    """Four vertical axes on oblique arms: gravity's efforts are nothing but round-off."""
-    rng, up = np.random.default_rng(1), np.array([0.0, 0.0, 1.0])
-    links, joints = [TreeLink("base")], []
-    for k in range(4):
-        u = rng.normal(size=3)
-        turn = rotation_about(u / np.linalg.norm(u), 1.1)
-        up = turn.T @ up
-        place = rng.normal(size=3)
-        joints.append(TreeJoint(f"axis{k}", JointKind.REVOLUTE, links[-1].name, f"arm{k}", turn, place, up))
-        links.append(TreeLink(f"arm{k}", Inertia(10.0, rng.normal(size=3), 10.0 * np.eye(3))))
-    return assemble(KinematicTree("turntables", tuple(links), tuple(joints)))
-
-
-@pytest.mark.parametrize("precision", ["double", "float"])
-def test_the_self_test_allows_round_off_of_terms_that_cancel(precision, tmp_path):
-    robot = turntables()
-    efforts = rne.gravity_torque(robot, np.array([0.3, -0.2, 0.5, 1.0]))
-    assert 0.0 < np.abs(efforts).max() < 1e-11
-    code = Exported(rne.to_c(robot, precision=precision), tmp_path)
-    program = compile_c([code.source, code.test], tmp_path / "self_test")
-    assert "agree with rne_dynamics" in run([program])
+    body = re.search(rf"[_ ]{code.export.functions[1].name}\([^{{]*{{", text).end()  # its first part if it has any
+    found = re.compile(r"(?<![\w.])\d+\.\d*[1-9]\d*").search(text, body)
+    changed.write_text(f"{text[: found.start()]}1.01f * {found[0]}{text[found.end() :]}")
+    program = compile_c([changed, code.test], code.folder / "changed", "-Wno-error", "-w")
+    done = subprocess.run([str(program)], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert "FAILED: scara_" in done.stdout
 
 
 def test_cmake_configures_builds_and_tests(exported):
-    code = exported("scara")
+    code = exported("scara", "float")
     build = code.folder / "build"
     run(["cmake", "-S", code.folder, "-B", build])
     run(["cmake", "--build", build])
@@ -260,33 +186,16 @@ def test_cmake_configures_builds_and_tests(exported):
 
 
 def test_fast_math_is_refused(exported):
-    code = exported("scara")
+    code = exported("scara", "float")
     done = subprocess.run([C, "-ffast-math", "-fsyntax-only", code.source], capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "they remove the tests for NaN" in done.stderr
 
 
-def test_the_header_says_what_a_programmer_needs(exported):
-    panda = (exported("panda").folder / "panda_dynamics.h").read_text()
-    for wanted in (
-        "Rigid-body dynamics of panda", f"rne_dynamics {rne.__version__} from some.urdf", "#define PANDA_N 8",
-        "[3]  panda_joint4         revolute, rad  limits -3.0718 .. -0.0698",
-        "[0]  panda_joint1         rad/s, rad/s^2, N m  speed limit 2.175, effort limit 87",
-        "[7]  panda_finger_joint1  m/s, m/s^2, N        speed limit 0.2, effort limit 100",
-        "panda_finger_joint2  = 1 * panda_finger_joint1 + 0", "(0, 0, -9.81) m/s^2", "Not included: joint friction",
-        "PANDA_NO_INERTIA  2",
-    ):  # fmt: skip
-        assert wanted in panda, wanted
-    flying = (exported("flying arm").folder / "hextilt_flying_arm_5_dynamics.h").read_text()
-    assert re.search(r"\[3\.\.6\] .*quaternion x y z w, normalised", flying)
-    assert re.search(r"\[0\] .*/trans_x +m/s, m/s\^2, N, in the axes of the moving body", flying)
-    float_source = exported("scara", "float").source.read_text()
-    assert "sinf(" in float_source
-    assert not re.search(r"double|[^f\w](sin|cos|sqrt)\(|\d\.\d+(?![\df]|e)", float_source.partition("#endif")[2])
-    for code in (exported("panda"), exported("scara", "float")):
-        assert all("/" + part not in text for text in code.export.files.values() for part in ("home", "tmp", "work"))
-    ur5 = exported("ur5")
-    assert [x.decode() for x in ur5.names] == list(ROBOTS["ur5"]().joint_names)
+def test_code_in_floats_has_no_doubles(exported):
+    source = exported("scara", "float").source.read_text()
+    assert "sinf(" in source
+    assert not re.search(r"double|[^f\w](sin|cos|sqrt)\(|\d\.\d+(?![\df]|e)", source.partition("#endif")[2])
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -320,23 +229,13 @@ def test_names_that_are_no_identifiers(tmp_path, monkeypatch):
     export = rne.to_c(robot, links=list(robot.link_names[1:]), source="a*/b.urdf")
     code = Exported(export, tmp_path)
     compile_cxx(code.source)
+    compile_cxx(code.test)
     assert export.prefix == "robot_2nd_arm_e"
     assert [f.name.partition("jacobian_")[2] for f in export.functions[5:]] == [
         "quoted", "a_b", "a_b_2", "link", "uberarm", "link_2", "0", "int"
     ]  # fmt: skip
     assert [x.decode() for x in code.names] == list(robot.joint_names)
     assert max(largest_errors(robot, code, 3).values()) < 1e-12
-
-
-def test_links_are_the_ends_or_those_that_are_named():
-    panda = load("panda.urdf")
-    assert end_links(panda) == ["panda_leftfinger", "panda_rightfinger"]
-    links, quantities = ["panda_link4", "panda_hand"], ["jacobian", "gravity_torque"]
-    export = rne.to_c(panda, links=links, quantities=quantities, prefix="Arm1")
-    assert [f.name for f in export.functions] == [
-        "Arm1_gravity_torque", "Arm1_jacobian_panda_link4", "Arm1_jacobian_panda_hand"
-    ]  # fmt: skip
-    assert "ARM1_OK" in export.files["Arm1_dynamics.h"]
 
 
 @pytest.mark.parametrize(
@@ -367,12 +266,14 @@ def test_robots_that_cannot_be():
     fixed = replace(tree, joints=tuple(replace(joint, kind=JointKind.FIXED) for joint in tree.joints))
     with pytest.raises(ModelError, match="no joint that moves"):
         rne.to_c(assemble(fixed))
-
-
-def test_a_robot_that_is_too_large_is_refused_with_what_fits():
-    talos = load("talos_full_v2.urdf", "floating")
+    spin = TreeJoint("spin", JointKind.REVOLUTE, "base", "nothing")
+    weightless = assemble(KinematicTree("nothing", (TreeLink("base"), TreeLink("nothing")), (spin,)))
+    with pytest.raises(ModelError, match="moves no inertia"):
+        rne.to_c(weightless)
+    assert [f.quantity for f in rne.to_c(weightless, quantities=["mass_matrix"]).functions] == ["mass_matrix"]
     with pytest.raises(TooLargeError, match=r"forward_dynamics would be more than 30000 .*: inverse_dynamics, gr"):
-        rne.to_c(talos, quantities=["forward_dynamics", "inverse_dynamics", "gravity_torque"])
+        rne.to_c(load("talos_full_v2.urdf", "floating"),
+                 quantities=["forward_dynamics", "inverse_dynamics", "gravity_torque"])  # fmt: skip
 
 
 def test_the_example_of_the_documentation(root, tmp_path):

@@ -47,17 +47,6 @@ def test_branch_is_kept_whatever_the_stride(name):
     np.testing.assert_array_equal(assemble(mechanism, path[::100])[-1], assemble(mechanism, path[400]))
 
 
-def test_branches_of_a_five_bar():
-    up = five_bar()
-    down = assembled(replace(up, posture=up.posture * [1, -1, 1, -1] + [0, 0.6, 0, -0.6]))
-    assert not np.allclose(up.posture, down.posture, atol=0.1)
-    q = up.neutral + 0.1
-    for mechanism in (up, down):
-        tree = assemble(mechanism, q)
-        assert np.abs(tree - mechanism.posture).max() < 0.5
-        np.testing.assert_array_equal(assemble(up, q, start=mechanism.posture), tree)
-
-
 def test_out_of_reach_names_the_loop_and_the_gap():
     mechanism = five_bar()
     # both cranks turned outwards: their ends are 1.0 m apart and the rods 0.9 m together
@@ -121,9 +110,3 @@ def test_loops_that_share_no_passive_joint_are_closed_apart():
 def test_arguments_that_are_refused(q, start, said):
     with pytest.raises(ArgumentError, match=said):
         assemble(five_bar(), q(five_bar()), start=start)
-
-
-def test_leading_shapes():
-    mechanism = five_bar()
-    assert assemble(mechanism, np.tile(mechanism.neutral, (2, 3, 1))).shape == (2, 3, 4)
-    assert assemble(mechanism, np.zeros((0, 2))).shape == (0, 4)

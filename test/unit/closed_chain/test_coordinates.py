@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.differences import rate
 from support.errors import relative_error
-from support.mechanisms import MECHANISMS, five_bar, four_bar, ladder, states
+from support.mechanisms import MECHANISMS, five_bar, ladder, states
 
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR, motion_map, tree_motion, tree_velocity
@@ -31,18 +31,6 @@ def test_rates_against_differences(name):
     np.testing.assert_array_equal(map_.T[mechanism.actuated], np.eye(mechanism.n))
 
 
-def test_broadcasting():
-    mechanism = five_bar()
-    q, qd, qdd = states(mechanism, 6)
-    tree = assemble(mechanism, q.reshape(2, 3, 2))
-    velocity = tree_velocity(mechanism, tree, qd[0])
-    assert velocity.shape == (2, 3, 4)
-    np.testing.assert_array_equal(velocity[1, 2], tree_velocity(mechanism, tree[1, 2], qd[0]))
-    several = tree_motion(mechanism, tree[0, 0], qd, qdd)[1]
-    np.testing.assert_array_equal(several[4], tree_motion(mechanism, tree[0, 0], qd[4], qdd[4])[1])
-    assert motion_map(mechanism, tree).smallest.shape == (2, 3)
-
-
 @pytest.mark.parametrize("call", [
     lambda m, q, qd: tree_motion(m, q, qd, np.zeros(2)),
     lambda m, q, qd: tree_forward_dynamics(m, q, np.zeros(4), qd),
@@ -58,13 +46,6 @@ def test_singular_posture_is_refused():
     mechanism = ladder(1)
     with pytest.raises(SingularPostureError, match=r"singular posture at left0 0: .*passive ones \(top0, right0\)"):
         motion_map(mechanism, np.zeros(3))
-
-
-def test_scale_changes_no_distance():
-    """The same four-bar measured in other lengths is as far from singular: metres and radians are scaled apart."""
-    smallest = motion_map(four_bar(), four_bar().posture).smallest
-    assert 0.1 < smallest < 2.0
-    assert motion_map(four_bar(turned=False), four_bar(turned=False).posture).smallest == pytest.approx(smallest)
 
 
 def test_distance_shrinks_before_a_five_bar_is_stretched():

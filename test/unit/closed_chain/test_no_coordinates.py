@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 from support.errors import relative_error
 from support.mechanisms import (
-    X,
     five_bar,
     four_bar,
-    ladder,
-    revolute,
     rod_between_balls,
     states,
     stewart_platform,
@@ -30,10 +27,7 @@ from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.errors import AssemblyError, ModelError, SingularPostureError
-from rne_dynamics.model.assembly import assemble as assemble_tree
-from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.model.tree import TreeLink
 from rne_dynamics.simulation.plant.coordinates import checked_state
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.free_motion import free_motion
@@ -121,43 +115,7 @@ def test_a_freedom_that_gravity_moves_is_not_idle():
             rne.inverse_dynamics(mechanism, mechanism.neutral, np.zeros(1), np.zeros(1))
 
 
-def test_a_singular_posture_is_refused_with_idle_freedoms_too():
-    plain = ladder(1)
-    tree = plain.robot.tree
-    disc = Inertia(0.3, np.zeros(3), 1e-3 * np.diag([1.0, 1.0, 2.0]))
-    links, joints = (*tree.links, TreeLink("disc", disc)), (*tree.joints, revolute("axle", "top0", "disc", 0.1 * X))
-    robot = assemble_tree(replace(tree, links=links, joints=joints), gravity=plain.gravity)
-    values = dict(zip(plain.robot.joint_names, plain.posture, strict=True))
-    wheel = Mechanism(robot, plain.loops, plain.joint_names, [values.get(name, 0.4) for name in robot.joint_names])
-    assert generic_rank(wheel).idle == 1
-    bare = Inertia(0.3, np.zeros(3), 1e-9 * np.eye(3))  # the top only translates: no torque is on the axle
-    same = replace(wheel, robot=assemble_tree(replace(robot.tree, links=(*tree.links, TreeLink("disc", bare))),
-                                              gravity=plain.gravity))  # fmt: skip
-    tau = rne.inverse_dynamics(wheel, [1.0], [2.0], [3.0])
-    np.testing.assert_allclose(tau, rne.inverse_dynamics(same, [1.0], [2.0], [3.0]), rtol=1e-9)
-    with pytest.raises(SingularPostureError, match=r"singular posture at left0 0: .* \(top0, right0\) there"):
-        rne.inverse_dynamics(wheel, [0.0], [2.0], [3.0])
-
-
-def test_an_idle_rod_spins_on():
-    mechanism = rod_between_balls()
-    j = mechanism.robot.joint_index("spin")
-    state = checked_state(mechanism, mechanism.neutral, [1.0])
-    spun = np.array(state.tree_qd)
-    idle = np.linalg.svd(Closed(mechanism).K(state.posture)[:, mechanism.passive])[2][-1]
-    spun[mechanism.passive] += 20.0 * idle
-    state, plant = replace(state, tree_qd=spun), ArmPlant(mechanism, friction=False, stops=False)
-    energy = []
-    for k in range(600):
-        if k % 50 == 0:
-            kinetic = rne.kinetic_energy(mechanism.robot, state.posture, state.tree_qd)
-            energy.append(float(kinetic + rne.potential_energy(mechanism.robot, state.posture)))
-        state = step(plant, state, [0.0], 1e-3)
-    assert np.ptp(energy) < 1e-6 * max(abs(e) for e in energy)
-    assert abs(state.posture[j]) > 4.0
-
-
-@pytest.mark.parametrize("name", LOOSE)
+@pytest.mark.parametrize("name", ["crooked idle rod", "two legs"])
 def test_free_motion_keeps_energy_and_loops(name):
     mechanism = LOOSE[name]()
     log = free_motion(ArmPlant(mechanism, friction=False, stops=False), mechanism.neutral, seconds=0.3, dt=5e-4)
@@ -173,10 +131,9 @@ def test_brakes_hold_the_motors_and_not_what_is_loose():
     assert np.abs(state.posture - mechanism.posture).max() > 0.05
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_weights_and_preload_of_more_motors_than_freedoms(seed):
+def test_weights_and_preload_of_more_motors_than_freedoms():
     legs = two_legs()
-    x, xd = moving(legs, seed)
+    x, xd = moving(legs, 0)
     q, qd = x[legs.actuated], xd[legs.actuated]
     qdd = tree_forward_dynamics(legs, x, xd, np.zeros(12))[legs.actuated]
     least = rne.inverse_dynamics(legs, q, qd, qdd)
@@ -207,15 +164,7 @@ def test_weights_and_preload_are_checked(change, said):
         replace(two_legs(), **change)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "two motors of one",
-        "idle rod",
-        pytest.param("two legs", marks=pytest.mark.slow),
-        pytest.param("Stewart platform", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("name", ["two motors of one", "idle rod"])
 def test_computed_torque_drives_them(name):
     mechanism = LOOSE[name]()
     law = ComputedTorque(mechanism, Gains.critically_damped(mechanism.n, 25.0))
@@ -223,9 +172,9 @@ def test_computed_torque_drives_them(name):
     goal, state = x[mechanism.actuated], checked_state(mechanism, mechanism.neutral)
     plant = ArmPlant(mechanism, friction=False, stops=False, limit_effort=False)
     rest = np.zeros(mechanism.n)
-    for _ in range(400):
+    for _ in range(200):
         effort = law.law(state.q, state.qd, Reference(goal, rest, rest), posture=state.posture).total
-        state = step(plant, state, effort, 1e-3)
+        state = step(plant, state, effort, 2e-3)
     np.testing.assert_allclose(state.q, goal, atol=2e-3)
 
 
@@ -243,20 +192,6 @@ def test_measured_positions_that_contradict_each_other_are_followed():
         follower.follow(legs.neutral + 0.3 * np.eye(12)[11], np.zeros(12))
 
 
-def test_motors_of_a_structure_without_freedom_hold_it():
-    legs = two_legs()
-    hip = legs.loops[0]
-    end = (rne.forward_kinematics(legs.robot, legs.posture)["right5"] @ [0.0, 0.1, 0.1, 1.0])[:3]
-    pinned = replace(hip, name="ground", a=replace(hip.a, link="base", position=end))
-    stiff = replace(legs, loops=(hip, pinned))
-    assert generic_rank(stiff).total == 12
-    assert independent_joints(stiff) == ()
-    tau = rne.inverse_dynamics(stiff, stiff.neutral, np.zeros(12), np.zeros(12))
-    np.testing.assert_allclose(tau, 0.0, atol=1e-9)  # the ground holds everything
-    np.testing.assert_allclose(rne.forward_dynamics(stiff, stiff.neutral, np.zeros(12), np.ones(12)), 0.0, atol=1e-9)
-    assert mobility(stiff).freedoms == 0
-
-
 def test_mobility_counts_idle_freedoms():
     machine = stewart_platform()
     ranks = generic_rank(machine)
@@ -266,11 +201,3 @@ def test_mobility_counts_idle_freedoms():
     crooked = mobility(rod_between_balls(axisymmetric=False))
     assert (crooked.idle, crooked.missing_actuators) == (0, 1)
     assert mobility(five_bar(("left",))).idle == 0
-    # a bar on no loop swings, however light it is
-    plain, light = ladder(1), Inertia(1e-5, 0.1 * X, 1e-8 * np.eye(3))
-    tree = plain.robot.tree
-    links, joints = (*tree.links, TreeLink("bar", light)), (*tree.joints, revolute("hook", "top0", "bar"))
-    robot = assemble_tree(replace(tree, links=links, joints=joints), gravity=plain.gravity)
-    values = dict(zip(plain.robot.joint_names, plain.posture, strict=True))
-    swings = Mechanism(robot, plain.loops, plain.joint_names, [values.get(name, 0.0) for name in robot.joint_names])
-    assert (mobility(swings).idle, mobility(swings).missing_actuators) == (0, 1)

@@ -6,17 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.arms import chain
-from support.differences import along, rate
+from support.differences import rate
 from support.errors import relative_error
-from support.package_source import MODULES, dotted, source
 from support.robots import CASES, robot
 from support.trees import TREES
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics import lagrange_terms as lagrange_engines
-from rne_dynamics.dynamics.declared.arguments import BaseMotion, bodies_wrenches, packed_base
-from rne_dynamics.dynamics.lagrange_terms import lagrange_forward, lagrange_inverse
+from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.model import layout
 
 STATES = 4
@@ -45,13 +41,6 @@ def test_terms_agree_with_newton_euler(model):
     assert np.array_equal(terms.W_dot, terms.W_dot.swapaxes(-1, -2))
 
 
-def test_rate_of_the_inertia_matrix(model):
-    q, qd, _ = states(model, 3)
-    W_dot = along(model, lambda x: rne.lagrange_terms(model, x, qd).W, q, qd)
-    terms = rne.lagrange_terms(model, q, qd)
-    assert relative_error(terms.W_dot, W_dot, scale=np.abs(terms.W).max()) < 1e-10
-
-
 def displaced(model: rne.RobotModel, q: np.ndarray, qd: np.ndarray, s: int, h: float) -> float:
     """Kinetic energy after a displacement h of coordinate s, each joint's twist kept in its parent's axes."""
     step = np.zeros(model.n)
@@ -75,19 +64,6 @@ def test_partial_derivatives_of_the_kinetic_energy(model):
     expected = [rate(partial(displaced, model, q[0], qd[0], s)) for s in range(model.n)]
     size = float(rne.kinetic_energy(model, q[0], qd[0]))
     assert relative_error(rne.lagrange_terms(model, q[0], qd[0]).dT_dq, expected, scale=size) < 1e-9
-
-
-def test_long_batches_go_through_in_pieces(monkeypatch):
-    monkeypatch.setattr(lagrange_engines, "ENTRIES", 3 * 5**2)
-    model = chain(5)
-    rng = np.random.default_rng(0)
-    q, qd, qdd = rng.normal(size=(3, 8, 5))
-    motion = BaseMotion(*rng.normal(size=(4, 8, 3)))
-    wrenches = {"link3": rng.normal(size=(8, 6))}
-    base, loads = packed_base(model, motion, (8,)), bodies_wrenches(model, wrenches, (8,))
-    tau = rne.inverse_dynamics(model, q, qd, qdd, wrenches=wrenches, base_motion=motion)
-    assert relative_error(lagrange_inverse(model, base, q, qd, qdd, loads), tau) < 1e-12
-    assert relative_error(lagrange_forward(model, base, q, qd, tau, loads), qdd) < 1e-11
 
 
 def test_terms_on_a_moving_base_are_those_of_a_floating_base_that_moves_so():
@@ -115,21 +91,6 @@ def test_terms_on_a_moving_base_are_those_of_a_floating_base_that_moves_so():
     for a, b in zip(still, rne.lagrange_terms(fixed, q, qd), strict=True):
         assert relative_error(a, b, scale=size) < 1e-13
     assert not rne.lagrange_terms(fixed, q, qd).s_dot.any()
-
-
-def test_the_engine_shares_no_dynamics_with_the_others():
-    modules = {dotted(path): path for path in MODULES if path.name != "__init__.py"}
-    folder = "rne_dynamics.dynamics."
-    own = {f"{folder}{stem}" for stem in ("lagrange", "lagrange_terms")}
-    reached, left = set(), set(own)
-    while left:
-        name = left.pop()
-        if name in modules and name not in reached:
-            reached.add(name)
-            left |= {part for i in source(modules[name]).imports for part in (i.name, i.name.rpartition(".")[0])}
-    # what is left besides the engine itself checks and rearranges arguments, and distinguishes round-off from inertia
-    shared = "declared.arguments", "composite.inertia_scale"
-    assert {name for name in reached if name.startswith(folder)} == own | {f"{folder}{stem}" for stem in shared}
 
 
 @cache

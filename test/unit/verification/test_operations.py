@@ -6,28 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from comparison.generated import chain, tree
-from formulations import plot_scaling, polynomial, print_operations, sweep
+from comparison.generated import chain
+from formulations import print_operations
 from operation_counter import OperationCounter, Operations
 from operation_counts import count_closed, count_operations, published
 
 import rne_dynamics as rne
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.dynamics.declared.arguments import Arm
-from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
-from rne_dynamics.spatial.vector import cross, dot, rotate
-from rne_dynamics.verification.engines import ENGINES, bare_states
-
-
-def test_vectors_cost_what_one_counts_by_hand():
-    for function, arguments, multiplications, additions in (
-        (dot, (3, 3), 3, 2),
-        (cross, (3, 3), 6, 3),
-        (rotate, (9, 3), 9, 6),
-    ):
-        counter = OperationCounter()
-        counter.run(function, *(tuple(counter.array(np.ones(k))) for k in arguments))
-        assert counter.operations == Operations(multiplications, additions)
 
 
 def test_every_kind_of_operation_is_counted_through_the_functions_called():
@@ -44,40 +29,12 @@ def test_every_kind_of_operation_is_counted_through_the_functions_called():
     assert counter.operations == Operations(multiplications=3, additions=3)
 
 
-def test_the_kernel_computes_the_same_while_it_counts():
-    robot = tree(7)
-    rows = bare_states(robot, 1, 3)
-    counter = OperationCounter()
-    tau = counter.zeros(robot.n)
-    counter.run(
-        inverse_dynamics_kernel,
-        Arm(robot.topology, counter.array(robot.parameters), counter.array(rows.base[0]), counter.zeros(0, 6)),
-        counter.array(rows.q[0]), counter.array(rows.qd[0]), counter.array(rows.qdd[0]), tau,
-    )  # fmt: skip
-    # compiled code may fuse a multiplication with an addition
-    np.testing.assert_allclose(tau.astype(float), rows.tau[0], rtol=1e-13, atol=1e-13)
-
-
 @pytest.mark.parametrize(("engine", "quantity"), [("newton_euler", "inverse"), ("nasser", "forward")])
 def test_recursions_cost_the_same_for_every_further_link(engine, quantity):
     totals = [count_operations(engine, quantity, chain(n)).total for n in (5, 6, 7, 20)]
     step = totals[1] - totals[0]
     assert totals[2] - totals[1] == step
     assert totals[3] - totals[2] == 13 * step
-
-
-@pytest.mark.parametrize("engine", [e.name for e in ENGINES if e.offers("forward")])
-def test_forward_counts_of_chains_are_cubics_so_larger_ones_can_be_worked_out(engine):
-    counts = {n: count_operations(engine, "forward", chain(n)).total for n in (3, 4, 6, 8, 16)}
-    held_out = counts.pop(16)
-    assert polynomial(counts, 16) == held_out
-
-
-def test_every_engine_is_counted_in_what_it_computes():
-    robot = tree(3)
-    for engine in ENGINES:
-        for quantity in ("inverse", "forward"):
-            assert (count_operations(engine.name, quantity, robot) is not None) == engine.offers(quantity)
 
 
 @pytest.mark.parametrize("n", [3, 9])
@@ -112,16 +69,6 @@ def test_the_operations_of_a_robot_and_of_a_mechanism_are_printed(capsys):
     assert "actuated_coordinates" in capsys.readouterr().out
     counted = [count_closed(name, "inverse", crank).multiplications for name in ("cut_loops", "actuated_coordinates")]
     assert counted[0] > counted[1] > 1000
-
-
-@pytest.mark.slow
-def test_counts_and_times_over_n_make_a_picture(tmp_path):
-    samples = list(sweep((2, 3, 5)))
-    assert {s.n for s in samples} == {2, 3, 5}
-    assert all(s.seconds > 0.0 and s.operations > 0 for s in samples)
-    assert {(s.engine, s.quantity) for s in samples} >= {("nasser", "forward"), ("lagrange", "inverse")}
-    plot_scaling(tmp_path / "verify.png", samples)
-    assert (tmp_path / "verify.png").read_bytes().startswith(b"\x89PNG")
 
 
 @helper
