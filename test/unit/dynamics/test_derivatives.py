@@ -113,21 +113,6 @@ def test_small_links_far_out_keep_their_digits():
     assert (D.qd @ qd)[1] == pytest.approx(twice, rel=1e-13)
 
 
-def test_batches_with_loads_and_moving_bases():
-    model = docked_vehicle()
-    rng = np.random.default_rng(0)
-    q, qd, x = rne.random_configuration(model, rng, 3)[:, None], rng.normal(size=(2, model.n)), rng.normal(size=model.n)
-    wrenches = {"le": rng.normal(size=(3, 1, 6))}
-    motion = rne.BaseMotion(angular_velocity=rng.normal(size=(2, 3)))
-    for function in (rne.inverse_dynamics_derivatives, rne.forward_dynamics_derivatives):
-        whole = function(model, q, qd, x, wrenches=wrenches, base_motion=motion)
-        turning = rne.BaseMotion(angular_velocity=motion.angular_velocity[1])
-        one = function(model, q[2, 0], qd[1], x, wrenches={"le": wrenches["le"][2, 0]}, base_motion=turning)
-        for a, b in zip(whole, one, strict=True):
-            assert a.shape == (3, 2, model.n, model.n)
-            assert np.array_equal(a[2, 1], b)
-
-
 @pytest.mark.skipif(processor() is None, reason="no straight-line code on this processor")
 @pytest.mark.parametrize("n", [1, 4, 7, 9])
 def test_columns_of_any_number_by_machine_code(n):

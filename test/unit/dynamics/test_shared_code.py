@@ -78,19 +78,6 @@ def test_each_tool_has_its_own_place(place):
             np.testing.assert_allclose(other, tool, rtol=0.0, atol=1e-12)
 
 
-def test_moving_bases_and_loads():
-    general, shared = pair("arm")
-    options = {
-        "base_motion": rne.BaseMotion(angular_velocity=(0.3, -0.2, 0.5), linear_acceleration=(1.0, 2.0, -0.5)),
-        "wrenches": {general.link_names[-1]: np.arange(6.0)},
-    }
-    payload = rne.Payload(general.link_names[-1], 1.0, (0.1, 0.0, 0.05), 0.01 * np.eye(3))
-    answers(shared, 4, **options)
-    made = specialised._made.cache_info().misses
-    agree(answers(general.with_payload(payload), 4, **options), answers(shared.with_payload(payload), 4, **options))
-    assert specialised._made.cache_info().misses == made
-
-
 def test_another_gravity_is_not_taken_for_the_same():
     general, shared = pair("arm")
     moon = shared.with_gravity((0.0, 0.0, -1.62))

@@ -48,28 +48,6 @@ def test_after_the_timeout_the_effort_is_zero():
     assert not simulator.timed_out
 
 
-def test_after_the_timeout_the_brakes_hold_where_set():
-    simulator = falling_cart(command_timeout=0.1, on_timeout="brake")
-    simulator.command([0.0])
-    moving = simulator.advance(100)
-    assert moving.qd == pytest.approx([-0.981])
-    held = simulator.advance(100)
-    assert held.q == moving.q
-    assert held.qd == [0.0]
-    assert simulator.braked
-
-
-def test_reset_returns_to_the_start_with_brakes_on_while_time_goes_on():
-    simulator = falling_cart()
-    simulator.command([100.0])
-    simulator.advance(100)
-    state = simulator.reset()
-    assert state.q == [0.0]
-    assert state.t == pytest.approx(0.1)
-    assert simulator.braked
-    assert simulator.advance(10).qd == [0.0]
-
-
 def test_a_command_is_copied_limited_and_not_replaced_by_an_invalid_one():
     simulator = Simulator(ArmPlant(slider(limits=Limits(effort=5.0))), [0.0])
     simulator.command([-50.0])

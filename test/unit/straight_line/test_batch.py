@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.arms import chain, gripper, slider
+from support.arms import chain
 from support.errors import relative_error
 from support.robots import robot as named
 
@@ -50,15 +50,6 @@ def test_answers_are_the_plain_functions(name, base, quantity):
     rows = states(robot, quantity, 203)
     expected = getattr(rne, quantity)(robot, *rows)
     assert relative_error(f(*rows), expected, terms_size(robot, quantity, rows)) < 1e-11
-
-
-@pytest.mark.parametrize("engine", ["straight_line", "general"])
-@pytest.mark.parametrize("quantity", batched())
-def test_joints_that_follow_others_and_prismatic_ones(engine, quantity):
-    for robot in (gripper(), slider()):
-        f = rne.bind_batch(robot, quantity, engine=engine, threads=1)
-        rows = states(robot, quantity, 20)
-        assert relative_error(f(*rows), getattr(rne, quantity)(robot, *rows)) < 1e-11
 
 
 def test_any_number_of_rows_one_by_one_or_together():

@@ -94,27 +94,6 @@ def test_rows_that_the_code_refuses_are_computed_by_the_kernel():
         assert relative_error(found, expected) < 1e-12
 
 
-LOADED = ["inverse_dynamics", "forward_dynamics", "inverse_dynamics_derivatives", "forward_dynamics_derivatives"]
-
-
-@pytest.mark.parametrize(("quantity", "lead"), [("regressor", ()), *((name, (3,)) for name in LOADED)])
-def test_moving_bases_and_loads_are_inputs_of_machine_code_too(quantity, lead, monkeypatch):
-    robot, rng = rne.load_urdf("puma560"), np.random.default_rng(0)
-    link, rows = robot.link_names[-1], [rng.normal(size=(*lead, 6)) for _ in range(3)]
-    motion = rne.BaseMotion(angular_velocity=(0.1, 0.2, 0.3), linear_acceleration=rng.normal(size=(*lead, 3)))
-    cases = [{"base_motion": motion}]
-    if quantity != "regressor":
-        loads = {link: rng.normal(size=(*lead, 6))}
-        cases += [{"wrenches": loads}, {"wrenches": {link: np.ones(6)}, "base_motion": motion}]
-    function = getattr(rne, quantity)
-    expected = [np.array(function(robot.with_own_code(False), *rows, **case)) for case in cases]
-    monkeypatch.setattr(type(QUANTITIES["inverse_dynamics"]), "fill", lambda *_: pytest.fail("the general kernel"))
-    for case, there in zip(cases, expected, strict=True):
-        found = np.array(function(robot, *rows, **case))
-        assert found.shape == there.shape
-        assert relative_error(found, there) < 1e-12
-
-
 def test_poses_of_links_are_filled_whatever_was_given():
     robot, general = PUMA, rne.bind(named("scara"), "forward_kinematics")
     f, rng = rne.bind(robot, "forward_kinematics"), np.random.default_rng(0)
