@@ -78,6 +78,42 @@ def test_an_external_wrench_is_its_jacobian_transposed(model, rng):
         assert relative_error(loaded, expected, scale=1.0) < 1e-12
 
 
+@pytest.mark.parametrize("model", [("scara", "fixed"), ("hextilt_flying_arm_5.urdf", "floating")], ids="-".join, indirect=True)
+def test_a_batch_is_its_rows(model, rng):
+    q = rne.random_configuration(model, rng, 6).reshape(2, 3, model.nq)
+    qd, qdd = rng.normal(size=(2, 3, model.n)), rng.normal(size=model.n)
+    link = model.link_names[len(model.link_names) // 2]
+    wrench = {link: rng.normal(size=(2, 3, 6))}
+    calls = {
+        "inverse": lambda i: rne.inverse_dynamics(model, q[i], qd[i], qdd, wrenches={link: wrench[link][i]}),
+        "forward": lambda i: rne.forward_dynamics(model, q[i], qd[i], qdd, wrenches={link: wrench[link][i]}),
+        "mass": lambda i: rne.mass_matrix(model, q[i]),
+        "bias": lambda i: rne.bias_torque(model, q[i], qd[i]),
+        "gravity": lambda i: rne.gravity_torque(model, q[i]),
+        "pose": lambda i: rne.forward_kinematics(model, q[i])[link],
+        "jacobian": lambda i: rne.jacobian(model, q[i], link),
+        "rate": lambda i: rne.jacobian_rate(model, q[i], qd[i], link),
+        "kinetic": lambda i: rne.kinetic_energy(model, q[i], qd[i]),
+        "potential": lambda i: rne.potential_energy(model, q[i]),
+        "center": lambda i: rne.center_of_mass(model, q[i]),
+        "friction": lambda i: rne.friction_torque(model, qd[i]),
+        "step": lambda i: rne.integrate_configuration(model, q[i], qd[i]),
+        "coriolis": lambda i: rne.coriolis_matrix(model, q[i], qd[i]),
+        "regressor": lambda i: rne.regressor(model, q[i], qd[i], qdd),
+        "derivatives": lambda i: rne.inverse_dynamics_derivatives(model, q[i], qd[i], qdd)[0],
+        "lagrange": lambda i: rne.lagrange_terms(model, q[i], qd[i]).V,
+        "reduced": lambda i: rne.reduced_equations(model, q[i], qd[i]).bias,
+        "momentum": lambda i: rne.momentum(model, q[i], qd[i], "com").angular,
+        "centroidal": lambda i: rne.centroidal_momentum_matrix(model, q[i]),
+        "reactions": lambda i: rne.joint_reactions(model, q[i], qd[i], qdd, wrenches={link: wrench[link][i]}).wrench,
+        "body": lambda i: rne.free_body(model, q[i], qd[i], qdd, link, None).rate.angular,
+    }
+    for name, call in calls.items():
+        whole = call((slice(None), slice(None)))
+        for i in np.ndindex(2, 3):
+            assert relative_error(whole[i], call(i), scale=1e-3) < 1e-13, name
+
+
 def test_a_robot_without_joints_has_empty_answers():
     stone = rne.assemble(rne.KinematicTree("stone", (rne.TreeLink("stone", rne.Inertia(1.0)),), ()))
     none, rows = np.zeros(0), np.zeros((4, 0))

@@ -5,11 +5,8 @@ Massless links, point masses and rods are among their bodies, so that in many of
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
-from support.arms import floating_arm, gripper, slider
 from support.every_form import problems
 
 from rne_dynamics.compiling import store
@@ -93,12 +90,6 @@ def by_machine_code(robot: RobotModel, seed: int, share: float) -> list[str]:
         "general": robot.with_own_code(False), "own code": robot.with_own_code(), "shared": robot.with_shared_code()
     }  # fmt: skip
     return list(problems(ways, seed, share))
-
-
-@pytest.mark.parametrize("make", [gripper, slider, floating_arm])
-def test_every_form_of_every_quantity_agrees(make: Callable[[], RobotModel]) -> None:
-    """Joints that mimic and slide, and a floating base: one state, lists, rows, grids, `bind`, batches, C."""
-    assert not by_machine_code(make(), 0, 1.0)
 
 
 def test_a_few_trees() -> None:

@@ -124,14 +124,6 @@ def test_a_large_angle_is_refused(name: str, quantity: str) -> None:
 
 
 @with_code
-def test_a_mechanism_refuses_where_its_loops_do_not_close() -> None:
-    function = rne.c_function(rne.load_model("five_bar"), "assemble")
-    status, out = call(function, np.array([3.1, 0.0]))
-    assert status == function.REFUSED
-    assert np.isnan(out).all()
-
-
-@with_code
 @kinds
 def test_threads_call_it_at_once(name: str, quantity: str) -> None:
     """ctypes does not hold the interpreter's lock in a call."""

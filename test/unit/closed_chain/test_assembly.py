@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.mechanisms import MECHANISMS, five_bar, four_bar, ladder, slider_crank, states
+from support.mechanisms import MECHANISMS, five_bar, four_bar, slider_crank, states
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble, assembled
 from rne_dynamics.closed_chain.independence import evaluated
-from rne_dynamics.closed_chain.packed import loop_clusters, pack, workspace
+from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.errors import ArgumentError, AssemblyError
-from rne_dynamics.model.mechanism import Loop, LoopFrame
+from rne_dynamics.model.mechanism import LoopFrame
 from rne_dynamics.model.tree import rotation_about
 
 
@@ -85,19 +85,6 @@ def test_redundant_constraints_that_contradict_each_other_a_little():
     crooked = replace(loop, a=replace(loop.a, rotation=rotation_about(np.array([1.0, 0.0, 0.0]), 1e-2)))
     with pytest.raises(AssemblyError, match=r"0\.57\d* deg remain"):
         assemble(replace(mechanism, loops=(crooked,)), [1.2])
-
-
-def test_loops_that_share_no_passive_joint_are_closed_apart():
-    assert loop_clusters(ladder(3)) == [[0], [1], [2]]
-    joined = replace(
-        ladder(3),
-        loops=(
-            *ladder(3).loops,
-            Loop("brace", LoopFrame("right0"), LoopFrame("right1"), np.array([0, 0, 1, 0, 0, 0])),
-        ),
-    )
-    assert loop_clusters(joined) == [[0, 1, 3], [2]]
-    assert residual(joined, assemble(joined, joined.neutral + 0.2)) < 1e-13
 
 
 @pytest.mark.parametrize(("q", "start", "said"), [

@@ -31,7 +31,6 @@ from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.simulation.plant.coordinates import checked_state
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.free_motion import free_motion
-from rne_dynamics.simulation.runs.simulator import Simulator
 from rne_dynamics.simulation.stepping.stepping import step
 
 
@@ -121,14 +120,6 @@ def test_free_motion_keeps_energy_and_loops(name):
     log = free_motion(ArmPlant(mechanism, friction=False, stops=False), mechanism.neutral, seconds=0.3, dt=5e-4)
     assert np.abs(log.energy - log.energy[0]).max() < 1e-7 * log.kinetic.max()
     assert np.abs(Closed(mechanism).residual(log.tree_q[-1])).max() < 1e-12
-
-
-def test_brakes_hold_the_motors_and_not_what_is_loose():
-    mechanism = five_bar(("left",))
-    simulator = Simulator(ArmPlant(mechanism), mechanism.neutral)
-    state = simulator.advance(200)
-    np.testing.assert_allclose(state.q, mechanism.neutral, atol=1e-9)
-    assert np.abs(state.posture - mechanism.posture).max() > 0.05
 
 
 def test_weights_and_preload_of_more_motors_than_freedoms():

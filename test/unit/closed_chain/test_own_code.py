@@ -77,19 +77,6 @@ def test_answers_are_those_of_the_general_kernel(which: str, name: str) -> None:
 
 
 @with_code
-@pytest.mark.parametrize("which", ["pantograph", "five_bar"])
-def test_shipped_mechanisms_accept_all_states_within_their_limits(which: str) -> None:
-    mechanism = robot(which)
-    rng = np.random.default_rng(2)
-    lower, upper = (np.where(np.isfinite(x), x, y) for x, y in ((mechanism.lower, -6.0), (mechanism.upper, 6.0)))
-    q = rng.uniform(lower, upper, (500, mechanism.n))
-    out, refused = rows("assemble", mechanism, [q])
-    assert refused.mean() < 0.01
-    expected = general("assemble", mechanism, q)
-    assert np.abs(out - expected)[~refused].max() < 1e-11  # another assembly would be 0.1 and more away
-
-
-@with_code
 def test_singular_postures_are_left_to_the_general_kernel() -> None:
     """The parallelograms of the pantograph with its pins pass flat within its limits."""
     mechanism = assembled(rne.load_model(EXAMPLES / "pantograph_pins.yaml"))
@@ -127,15 +114,6 @@ def test_bound_functions(name: str) -> None:
         f(*(np.append(v, 0.0) for v in vectors))
     with pytest.raises(ArgumentError, match="must be finite"):
         f(np.full_like(vectors[0], np.nan), *vectors[1:])
-
-
-@with_code
-def test_a_bound_base_motion() -> None:
-    name, mechanism = "inverse_dynamics", robot("five_bar")
-    motion = rne.BaseMotion(angular_velocity=(0.1, 0.2, 0.3), linear_acceleration=(1.0, 0.0, -2.0))
-    vectors = [v[0] for v in states(mechanism, 1)]
-    expected = getattr(rne, name)(mechanism, *vectors, base_motion=motion)
-    assert relative_error(rne.bind(mechanism, name, base_motion=motion)(*vectors), expected) < 1e-12
 
 
 @with_code

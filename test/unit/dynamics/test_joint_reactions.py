@@ -196,12 +196,3 @@ def test_a_joint_splits_into_constraint_and_actuated_components(kind: JointKind)
     tau = rne.inverse_dynamics(robot, q, qd, qdd, wrenches=wrenches)
     assert relative_error(power, (tau * qd).sum(axis=1)) < 1e-12
     assert relative_error((constraint * twist.reshape(20, 6)).sum(axis=1), np.zeros(20), scale=1.0) < 1e-12
-
-
-def test_a_robot_of_fixed_joints_only() -> None:
-    links = (TreeLink("ground"), TreeLink("post", Inertia(2.0, np.array([0.1, 0.0, 0.0]))))
-    joint = TreeJoint("bolt", JointKind.FIXED, "ground", "post", position=np.array([0.0, 0.0, 1.0]))
-    robot = assemble(KinematicTree("post", links, (joint,)))
-    found = rne.joint_reactions(robot, [], [], [], wrenches={"post": [0, 0, 0, 1.0, 0, 0]})
-    np.testing.assert_allclose(found["bolt"], [0, 0, 19.62, -1.0, -1.962, 0], atol=1e-12)
-    np.testing.assert_allclose(found.base, [0, 0, 19.62, -1.0, -1.962, 0], atol=1e-12)

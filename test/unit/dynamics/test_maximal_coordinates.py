@@ -54,17 +54,6 @@ def test_joint_coordinates_make_a_consistent_state_that_stays_and_come_back(mode
     assert np.abs(again.twist - states.twist).max() < 1e-12
 
 
-def test_bodies_thrown_apart_are_put_back_together(model):
-    rng = np.random.default_rng(1)
-    _, _, states = random_states(model, rng)
-    shaken = replace(states, twist=rng.normal(size=states.twist.shape))
-    apart = displaced(shaken, 0.1 * rng.normal(size=states.twist.shape))
-    assert largest(constraint_errors(model, apart)) > 0.01
-    together = consistent(model, apart)
-    assert largest(constraint_errors(model, together)) < 1e-13
-    assert np.abs(together.near - joint_coordinates(model, together)[0]).max() < 1e-14
-
-
 @pytest.mark.parametrize("model", [gripper(), floating_arm(), chain(4, rotor=0.3)], ids=lambda m: m.name)
 def test_fitting_the_twists_is_the_impact_of_least_energy(model):
     """Joint impulses cannot add energy, and what they take is the energy of the change (Carnot)."""

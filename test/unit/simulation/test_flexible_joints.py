@@ -71,19 +71,6 @@ def test_sliding_joints_come_to_rest_and_only_energy_leaves():
     assert np.abs(state.deltad).max() > 1e-4  # the links still ring
 
 
-def test_the_order_is_kept_through_joints_that_turn_round_and_stops():
-    arm = with_joints(two_link_arm(), friction=Friction(0.02, 0.1, 0.1), limits=Limits(-2.0, 0.9))
-    start = checked_state(arm, Q, [0.6, 0.8])
-
-    def end(steps: int) -> np.ndarray:
-        state = stepped(ArmPlant(arm), start, np.array([-0.3, 0.1]), steps, 0.4 / steps)
-        return np.concatenate([state.q, state.delta])
-
-    exact = end(800)
-    errors = [np.abs(end(steps) - exact).max() for steps in (50, 100)]
-    assert errors[1] < errors[0] / 10.0
-
-
 def test_brakes_stop_the_joints_at_once_and_leave_the_links_swinging():
     arm = two_link_arm()
     simulator = Simulator(ArmPlant(arm), Q, [1.0, 1.0], command_timeout=0.01, on_timeout="brake")

@@ -110,18 +110,6 @@ def test_passive_friction_too_stiff_for_runge_kutta_is_taken_implicitly():
     assert abs(state.qd[0]) < 1e-3
 
 
-def test_the_branch_is_that_of_the_posture(pantograph):
-    mechanism = four_bar(cut="coupler")
-    other = assembled(mechanism.with_posture(
-        [{"crank": 0.8, "rocker": -1.9, "coupler": -1.9}.get(n, 0.0) for n in mechanism.robot.joint_names]
-    ))  # fmt: skip
-    assert np.abs(other.posture - mechanism.posture).max() > 0.5
-    for machine in (mechanism, other):
-        state = checked_state(machine, machine.neutral, [6.0])
-        state = stepped(ArmPlant(machine), state, [0.0], 300)
-        np.testing.assert_allclose(state.posture, assemble(machine, state.q), atol=1e-9)
-
-
 def test_a_push_on_a_passive_link_moves_the_arm(pantograph):
     plant, state = ArmPlant(pantograph, friction=False), checked_state(pantograph, pantograph.neutral)
     wrench = {"wrist": [0.0, 0.0, 5.0, 0.0, 0.0, 0.0]}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.arms import chain, floating_arm, slider
+from support.arms import chain, slider
 
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
@@ -44,21 +44,6 @@ def test_the_log_holds_every_row():
     np.testing.assert_array_equal(log.error, log.reference_q - log.q)
     np.testing.assert_array_equal(log.energy, log.kinetic + log.potential)
     assert log.reference_qdd[-1] == pytest.approx(np.zeros(3))
-
-
-def test_free_motion_of_a_floating_robot_has_all_its_columns():
-    log = free_motion(ArmPlant(floating_arm()), floating_arm().neutral, np.ones(8), seconds=0.05)
-    assert {"q/0", "q/8", "qd/second", "kinetic_energy"} <= set(log.columns())
-    assert not np.any(log.error)
-    assert log.reference_q is None
-
-
-def test_progress_is_reported_regularly_and_at_the_end():
-    reported = []
-    move(chain(1), seconds=1.2, progress=reported.append)
-    assert len(reported) > 1
-    assert reported == sorted(reported)
-    assert reported[-1] == pytest.approx(1.2)
 
 
 @pytest.mark.parametrize(

@@ -98,18 +98,6 @@ def test_a_crank_that_is_not_driven_takes_the_driven_rocker_through_its_dead_poi
     np.testing.assert_allclose(there.posture, here.posture, atol=1e-7)
 
 
-def test_a_singular_start_moves_on_its_own_branch():
-    mechanism = ladder(1)
-    T, q = np.array([1.0, -1.0, 1.0]), np.zeros(3)
-    M, bias = T @ rne.mass_matrix(mechanism.robot, q) @ T, T @ rne.bias_torque(mechanism.robot, q, 3.0 * T)
-    qdd = rne.forward_dynamics(mechanism, [0.0], [3.0], [1.0], method="tree_coordinates")
-    np.testing.assert_allclose(qdd, (1.0 - bias) / M, rtol=1e-5)
-    state = checked_state(mechanism, [0.0], [3.0])
-    np.testing.assert_allclose(state.tree_qd, [3.0, -3.0, 3.0], rtol=1e-9)
-    state = stepped(free(mechanism), state, [0.0], 50)
-    np.testing.assert_allclose(state.posture, state.q[0] * np.array([1.0, -1.0, 1.0]), atol=1e-9)
-
-
 def test_redundant_bars_share_their_load_through_flat():
     # a third bar makes the parallelogram's loops redundant, and carries it through flat
     pantograph = pinned()

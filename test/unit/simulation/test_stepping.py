@@ -4,11 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from support.arms import MASS, chain, floating_arm, gripper, slider
-from support.kinds import kinds_of
+from support.arms import MASS, chain, floating_arm, slider
 from support.stepped import stepped
 
-from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.composite.momentum import center_of_mass
@@ -18,7 +16,6 @@ from rne_dynamics.model.tree import Friction, Limits
 from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.free_motion import free_motion
-from rne_dynamics.simulation.stepping.events import step_with_events
 from rne_dynamics.simulation.stepping.stepping import integrate, step
 
 NOTHING = {"friction": False, "stops": False}
@@ -67,20 +64,6 @@ def test_the_order_is_kept_through_impacts_and_through_joints_coming_to_rest():
     errors = [np.abs(end(steps)[0] - exact).max() for steps in (50, 100, 200)]
     for coarse, fine in pairwise(errors):
         assert fine < coarse / 12.0
-
-
-@pytest.mark.skipif(not COMPILED, reason="nothing is compiled here")
-def test_nothing_is_compiled_anew_while_a_simulation_runs():
-    """A kernel that met a new kind of array would stall a running loop for seconds."""
-    plant = ArmPlant(chain(3))
-    frozen = State(0.0, np.zeros(3), np.zeros(3))
-    frozen.q.flags.writeable = False
-    step(plant, State(0.0, np.zeros(3), np.zeros(3)), np.zeros(3), 1e-3)
-    known = kinds_of(step_with_events)  # another test may have simulated a mechanism, which is one more
-    step(plant, frozen, np.zeros(6)[::2], 1e-3)
-    step(plant, State(0.0, np.zeros(6)[::2], np.ones(3)), [0, 0, 0], 1e-3, wrenches={"link1": np.ones(6)})
-    step(ArmPlant(gripper()), State(0.0, np.zeros(2), np.zeros(2)), np.zeros(2), 1e-3)
-    assert kinds_of(step_with_events) == known
 
 
 @pytest.mark.parametrize("method", ["semi_implicit"])

@@ -66,16 +66,6 @@ def test_a_joint_breaks_away_above_coulomb_and_stribeck_friction_with_the_offset
     np.testing.assert_allclose([slipping.q[0], slipping.qd[0]], exact, atol=tolerance)
 
 
-def test_an_offset_larger_than_coulomb_friction_moves_a_free_joint():
-    plant = ArmPlant(slider(Friction(0.0, 2.0, -1.0)))  # Coulomb 0.5, offset 1.5
-    state = moved(plant, [0.0], [0.0], [0.0], 1.0, 0.01)
-    assert state.qd[0] == pytest.approx(-(1.5 - 0.5) / MASS)
-    held = moved(plant, [0.0], [0.0], [1.5 + 0.49], 1.0, 0.01)
-    assert held.qd[0] == 0.0
-    only = moved(ArmPlant(slider(Friction(0.0, 1.5, -1.5))), [0.0], [0.3], [0.0], 1.0, 0.01)
-    assert only.qd[0] == pytest.approx(0.3 - 1.5 / MASS, rel=1e-9)
-
-
 def test_stick_slip_is_that_of_the_smooth_law_at_a_small_threshold():
     k, drive, f = 200.0, 0.1, Friction(0.5, 2.0, 2.0, 1.5, 0.05)
     plant, dt = ArmPlant(slider(f)), 5e-4

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.arms import chain
 from support.errors import relative_error
 from support.robots import robot as named
 
@@ -26,6 +25,7 @@ from rne_dynamics.straight_line.trace import trace
 CASES = (
     *(("puma560", "fixed", quantity) for quantity in batched()),
     *(("hextilt_flying_arm_5.urdf", "floating", quantity) for quantity in ("inverse_dynamics", "forward_dynamics")),
+    ("panda.urdf", "fixed", "inverse_dynamics"), ("scara", "fixed", "forward_dynamics"),
 )
 
 
@@ -114,17 +114,6 @@ def test_a_state_without_inertia_raises_as_always(telescope, engine):
         f(*rows)
 
 
-def test_robots_of_no_joints_and_of_too_many_are_left_to_the_general_kernels():
-    joints = (TreeJoint("weld", JointKind.FIXED, "base", "post"),)
-    stone = assemble(KinematicTree("stone", (TreeLink("base"), TreeLink("post", Inertia(1.0))), joints))
-    f = rne.bind_batch(stone, "inverse_dynamics")
-    assert (f.engine, f(*np.empty((3, 4, 0))).shape) == ("general", (4, 0))
-    robot = chain(60)
-    f = rne.bind_batch(robot, "mass_matrix")
-    q = states(robot, "mass_matrix", 3)[0]
-    assert (f.engine, relative_error(f(q), rne.mass_matrix(robot, q))) == ("general", 0.0)
-
-
 @pytest.mark.parametrize(("width", "reads_strips"), [(2, False), (4, True), (8, True)])
 def test_every_width_of_vectors(width, reads_strips):
     target = processor()
@@ -188,12 +177,8 @@ def test_bind_batch_refuses_what_it_does_not_know():
             rne.bind_batch(robot, *arguments, **options)
 
 
-def test_bind_has_the_batches_too():
+def test_bind_refuses_options_of_batches_that_it_does_not_know():
     robot = named("puma560")
-    rows = states(robot, "inverse_dynamics", 5)
-    f = rne.bind(robot, "inverse_dynamics", batch="general", threads=1)
-    assert (f.engine, f.threads) == ("general", 1)
-    assert np.array_equal(f(*rows), rne.bind_batch(robot, "inverse_dynamics", engine="general")(*rows))
     with pytest.raises(ArgumentError, match="engine is 'fast'"):
         rne.bind(robot, "inverse_dynamics", batch="fast")  # type: ignore[call-overload]
     with pytest.raises(ArgumentError, match="threads is 2, but one state has no threads"):

@@ -31,20 +31,6 @@ TAPERED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("shapes", "fields"), [("clamped_mass", {}), ("finite_element", {}), ("polynomial", TAPERED)])
-def test_integrals_against_a_sum_over_particles(shapes: str, fields: dict) -> None:
-    """Every section as four particles at (±a, ±b), moved by its shapes; midpoints, then Richardson's extrapolation."""
-    beam = beam_of(shapes, **fields)
-    link = modal_link(beam)
-    coarse, fine, finest = (particle_sums(beam, cells) for cells in (600, 1200, 2400))
-    for k, got in enumerate((link.first, link.second, link.shortening, link.stiffness)):
-        once, twice = (4 * fine[k] - coarse[k]) / 3, (4 * finest[k] - fine[k]) / 3
-        assert relative_error(got, (16 * twice - once) / 15) < 2e-10
-    inertia = link.inertia
-    assert inertia.mass == pytest.approx(finest[4], rel=1e-12)
-    assert relative_error(inertia.about_origin, (4 * finest[5] - fine[5]) / 3) < 1e-12
-
-
 @pytest.mark.parametrize(("shapes", "fields"), [("polynomial", TAPERED), ("clamped_mass", {})])
 def test_strain_of_higher_order_is_that_of_the_exact_curvature(shapes: str, fields: dict) -> None:
     """Odd in the amplitudes: energy of sections turned by exp(θ). Even in them: of bending along an exact tangent."""
@@ -94,45 +80,6 @@ def test_strain_of_higher_order_is_that_of_the_exact_curvature(shapes: str, fiel
     square = 0.5 * straight @ link.stiffness @ straight
     fourth = limit(lambda s: (along_tangent(s * straight) / s**2 - square) / s**2)
     assert 0.25 * np.einsum("i,j,k,l,ijkl", *[straight] * 4, link.hardening) == pytest.approx(fourth, rel=1e-6)
-
-
-def particle_sums(beam: Beam, cells: int) -> list[np.ndarray]:
-    h = beam.length / cells
-    x = h * (np.arange(cells) + 0.5)
-    y, z, twist = beam_shapes(beam)
-    m = sum(beam.modes)
-    at = np.split(np.arange(m), np.cumsum(beam.modes)[:-1])
-    bent, slope, curved = np.zeros((3, cells, m, 3))
-    for axis, shapes, columns in ((1, y, at[0]), (2, z, at[1])):
-        bent[:, columns, axis], slope[:, columns, axis] = shapes.evaluate(x, 0), shapes.evaluate(x, 1)
-        curved[:, columns, axis] = shapes.evaluate(x, 2)
-    turn = np.zeros((cells, m))
-    turn[:, at[2]] = twist.evaluate(x, 0)
-    # ∫₀ˣ w'w' to the middle of each cell
-    squares = np.einsum("pki,pli->pkl", slope, slope) * h
-    drawn = np.cumsum(squares, axis=0) - 0.5 * squares
-    mu = beam.along("mass_per_length", x)
-    a, b = np.sqrt(beam.along("spread_y", x) / mu), np.sqrt(beam.along("spread_z", x) / mu)
-    first, inertia = np.zeros((m, 4, 3)), np.zeros((3, 3))
-    second, short = np.zeros((m, m, 3, 3)), np.zeros((m, m, 4, 3))
-    for sy in (-1, 1):
-        for sz in (-1, 1):
-            dm = 0.25 * mu * h
-            place = np.stack([np.ones(cells), x, sy * a, sz * b], axis=-1)
-            moved = bent.copy()
-            moved[:, :, 1] -= turn * (sz * b)[:, None]
-            moved[:, :, 2] += turn * (sy * a)[:, None]
-            first += np.einsum("p,pr,pki->kri", dm, place, moved)
-            second += np.einsum("p,pki,plj->klij", dm, moved, moved)
-            short[..., 0] += np.einsum("p,pr,pkl->klr", dm, place, drawn)
-            r = place[:, 1:]
-            inertia += np.einsum("p,pi,pi->", dm, r, r) * np.eye(3) - np.einsum("p,pi,pj->ij", dm, r, r)
-    EI = np.stack([beam.along("EI_y", x), beam.along("EI_z", x)], axis=-1)
-    stiffness = h * np.einsum("pi,pki,pli->kl", EI, curved[..., 1:], curved[..., 1:])
-    rate = np.zeros((cells, m))
-    rate[:, at[2]] = twist.evaluate(x, 1)
-    stiffness += h * np.einsum("p,pk,pl->kl", beam.along("GJ", x), rate, rate)
-    return [first, second, short, stiffness, np.sum(mu) * h, inertia]
 
 
 def test_coupling_is_compared_with_what_couples() -> None:
