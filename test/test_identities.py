@@ -78,7 +78,9 @@ def test_an_external_wrench_is_its_jacobian_transposed(model, rng):
         assert relative_error(loaded, expected, scale=1.0) < 1e-12
 
 
-@pytest.mark.parametrize("model", [("scara", "fixed"), ("hextilt_flying_arm_5.urdf", "floating")], ids="-".join, indirect=True)
+@pytest.mark.parametrize(
+    "model", [("scara", "fixed"), ("hextilt_flying_arm_5.urdf", "floating")], ids="-".join, indirect=True
+)
 def test_a_batch_is_its_rows(model, rng):
     q = rne.random_configuration(model, rng, 6).reshape(2, 3, model.nq)
     qd, qdd = rng.normal(size=(2, 3, model.n)), rng.normal(size=model.n)
