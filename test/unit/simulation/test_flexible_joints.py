@@ -13,7 +13,6 @@ from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.flexible.energy import flexible_kinetic_energy, flexible_potential_energy, tip_deflections
 from rne_dynamics.flexible.linearised import linearised
-from rne_dynamics.flexible.static import quasi_static
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.tree import Friction, Limits, Payload
@@ -112,18 +111,3 @@ def test_a_rigid_law_moves_the_arm_and_the_log_holds_the_motion_of_its_tips(tmp_
     with np.load(tmp_path / "log.npz") as saved:
         assert saved["mode_names"].tolist() == list(arm.mode_names)
         np.testing.assert_array_equal(saved["delta"], log.delta)
-
-
-@pytest.mark.parametrize("name", ["flexible_arm6"])
-def test_shipped_arms_rest_where_they_are_held_and_where_gravity_is_balanced(name):
-    """Near rest all that Newton's method sees is round-off."""
-    arm = rne.load_model(name)
-    simulator = Simulator(ArmPlant(arm), np.zeros(arm.n))
-    bent = simulator.state.delta
-    held = simulator.advance(30)
-    np.testing.assert_allclose(held.delta, bent, atol=1e-9)
-    assert not held.qd.any()
-    simulator.command(quasi_static(arm, held.q, held.qd, held.qd).tau)
-    free = simulator.advance(30)
-    np.testing.assert_allclose(free.delta, bent, atol=1e-6)
-    np.testing.assert_allclose(free.q, held.q, atol=1e-6)

@@ -60,17 +60,6 @@ def test_a_command_is_copied_limited_and_not_replaced_by_an_invalid_one():
     assert simulator.applied_effort == [2.0]
 
 
-def test_a_push_moves_the_arm_and_the_state_survives_an_error():
-    simulator = Simulator(ArmPlant(slider()), [0.0])
-    simulator.command([0.0])
-    pushed = simulator.advance(10, {"cart": [MASS, 0.0, 0.0, 0.0, 0.0, 0.0]})
-    assert pushed.qd == pytest.approx([0.01])
-    assert simulator.advance().qd == pytest.approx([0.01])
-    with pytest.raises(SimulationError, match="not finite any more"):
-        simulator.advance(100, {"cart": [1e308] * 6})
-    assert np.isfinite(simulator.state.qd).all()
-
-
 @pytest.mark.parametrize("model", ["scara", "examples/five_bar_redundant.yaml"])
 def test_models_warm_up(model):
     robot = rne.load_model(ROOT / model if "/" in model else model)

@@ -95,14 +95,6 @@ def test_a_wrench_pushes_in_the_axes_of_its_link():
     np.testing.assert_allclose(fixed.q, adaptive.q, atol=1e-10)
 
 
-def test_efforts_are_cut_at_the_limits_of_the_drives():
-    cart = slider(limits=Limits(effort=5.0))
-    start = State(0.0, np.zeros(1), np.zeros(1))
-    assert step(ArmPlant(cart), start, [100.0], 0.1).qd[0] == pytest.approx(5.0 / MASS * 0.1)
-    assert step(ArmPlant(cart), start, [-100.0], 0.1).qd[0] == pytest.approx(-5.0 / MASS * 0.1)
-    assert step(ArmPlant(cart, limit_effort=False), start, [100.0], 0.1).qd[0] == pytest.approx(5.0)
-
-
 @pytest.mark.parametrize("method", ["rk4"])
 def test_motion_that_is_not_finite_any_more_names_joint_and_time(method):
     plant = ArmPlant(chain(3))
