@@ -193,13 +193,11 @@ def test_a_beam_spun_beyond_its_frequency_diverges_without_stiffening_and_that_i
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("stiffening", "size"), [(True, 0.095)])
-def test_a_simulation_that_bends_too_far_reports_it(stiffening: bool, size: float) -> None:
-    arm = two_link_arm(stiffening=stiffening)
+def test_a_simulation_that_bends_too_far_reports_it() -> None:
+    arm = two_link_arm(stiffening=True)
     plant, tip = ArmPlant(arm), arm.flexible_links[0].at([LENGTH, 0, 0]).translation[0, 1]
-    delta = np.array([size / tip, 0.0, 0.0, 0.0])
-    theory = "with" if stiffening else "without"
-    said = rf"'link1' is deflected by {size / LENGTH:.2g}.* at t = 0 s; .*{theory} stiffening"
+    delta = np.array([0.095 / tip, 0.0, 0.0, 0.0])
+    said = rf"'link1' is deflected by {0.095 / LENGTH:.2g}.* at t = 0 s; .*with stiffening"
     with pytest.warns(BendingRangeWarning, match=said):
         log = free_motion(plant, [0.0, 0.5], delta=delta, seconds=0.01)
     assert len(log.findings) == 1

@@ -167,12 +167,11 @@ def swing(closed_form: Pantograph, start: np.ndarray, viscous: float, seconds: f
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["second"])
-def test_free_oscillations_follow_the_closed_form(shipped: Mechanism, name: str) -> None:
+def test_free_oscillations_follow_the_closed_form(shipped: Mechanism) -> None:
     """The second starts with the upper parallelogram flat and swings the lower one through flat, twice in 1 s."""
     seconds = 1.0
-    log = free_motion(swinging(shipped), STARTS[name], seconds=seconds, dt=1e-3, record_dt=0.05)
-    expected = swing(closed_form_of(shipped), STARTS[name], 0.0, seconds, 21)
+    log = free_motion(swinging(shipped), STARTS["second"], seconds=seconds, dt=1e-3, record_dt=0.05)
+    expected = swing(closed_form_of(shipped), STARTS["second"], 0.0, seconds, 21)
     assert np.abs(log.q - expected).max() < 1e-8
     assert np.abs(log.energy - log.energy[0]).max() < 1e-9 * log.kinetic.max()
 
@@ -217,14 +216,13 @@ def test_many_starts_within_half_a_degree(shipped: Mechanism, dt: float, starts:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["second"])
-def test_with_friction_it_comes_to_rest_hanging(name: str) -> None:
+def test_with_friction_it_comes_to_rest_hanging() -> None:
     text = share_file("urdf/pantograph.yaml").read_text(encoding="utf-8")
     friction = "".join(f"  joint{k}: {{viscous: {VISCOUS}}}\n" for k in (1, 2, 3))
     text = text.replace("urdf: pantograph.urdf", "urdf: pantograph")  # as text it lies in no folder
     mechanism = rne.load_model(f"{text}\nfriction:\n{friction}")
     seconds = 10.0
-    log = free_motion(ArmPlant(mechanism, stops=False), STARTS[name], seconds=seconds, dt=2e-3, record_dt=0.5)
+    log = free_motion(ArmPlant(mechanism, stops=False), STARTS["second"], seconds=seconds, dt=2e-3, record_dt=0.5)
     assert log.q[-1] == pytest.approx(np.radians([0.0, -90.0, 0.0]), abs=0.02)
-    expected = swing(closed_form_of(mechanism), STARTS[name], VISCOUS, seconds, 21)
+    expected = swing(closed_form_of(mechanism), STARTS["second"], VISCOUS, seconds, 21)
     assert np.abs(log.q - expected).max() < 1e-6

@@ -103,9 +103,8 @@ def test_errors_are_those_of_the_general_function(function: str) -> None:
 
 
 @with_code
-@pytest.mark.parametrize("name", ["flexible_arm6"])
-def test_positions_and_energies_are_those_of_the_general_kernels(name: str) -> None:
-    own, other = arm(name), arm(name).with_own_code(False)
+def test_positions_and_energies_are_those_of_the_general_kernels() -> None:
+    own, other = arm("flexible_arm6"), arm("flexible_arm6").with_own_code(False)
     q, delta, qd, deltad = states(own, "equations", (2, 3))
     q[0, 1] += 1e12  # refused
     for function, vectors in (

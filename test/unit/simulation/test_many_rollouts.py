@@ -80,14 +80,13 @@ def test_payloads_starts_gravity_and_limits_as_models_built_one_by_one(panda):
         np.testing.assert_array_equal(many.time, log.time[::10])
 
 
-@pytest.mark.parametrize("kind", [PdGravity])
-def test_masses_rotors_friction_and_gains_of_arm_and_model_as_models_built_one_by_one(kind):
+def test_masses_rotors_friction_and_gains_of_arm_and_model_as_models_built_one_by_one():
     robot = load_urdf("puma560")
     rng = np.random.default_rng(4)
     masses = {"link2": rng.uniform(0.7, 1.3, S), "link4": rng.uniform(0.7, 1.3, S)}
     rotors, friction = rng.uniform(0.5, 1.5, S), rng.uniform(0.5, 1.5, S)
     gains = np.array([Gains.critically_damped(robot.n, w).p for w in (20.0, 25.0, 30.0, 35.0)])
-    rollout = rollout_of(ArmPlant(robot), robot, kind)
+    rollout = rollout_of(ArmPlant(robot), robot, PdGravity)
     samples = rollout.samples(S).with_mass_scaled(masses, of="both").with_rotors_scaled(rotors)
     samples = samples.with_friction_scaled(friction).with_friction_scaled(friction[::-1], of="model")
     many = rollout.run_many(samples.with_gains(p=gains, d=2.0 * np.sqrt(gains)))
@@ -108,7 +107,7 @@ def test_masses_rotors_friction_and_gains_of_arm_and_model_as_models_built_one_b
     for s, bandwidth in enumerate((20.0, 25.0, 30.0, 35.0)):
         scale = {name: factor[s] for name, factor in masses.items()}
         arm, model = other(scale, rotors[s], friction[s]), other(scale, 1.0, friction[::-1][s])
-        law = law_of(model, kind)
+        law = law_of(model, PdGravity)
         law = replace(law, gains=replace(law.gains, p=np.full(6, bandwidth**2), d=np.full(6, 2.0 * bandwidth)))
         assert_same(many, s, Rollout(ArmPlant(arm), law, path_of(robot), control_dt=2e-3).run())
 
