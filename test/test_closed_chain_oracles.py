@@ -29,7 +29,7 @@ from rne_dynamics.model.tree import JointKind, KinematicTree, Limits, TreeJoint,
 ROUND_OFF = 1e-11
 #: MuJoCo's impedance ends at 0.9999: its constraints yield by 1e-4 of their load.
 SOFT = 1e-2
-STATES = 3
+STATES = 5
 ROOT = Path(__file__).parents[1]
 
 

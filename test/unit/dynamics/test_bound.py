@@ -61,6 +61,21 @@ def test_the_bound_and_the_plain_function_and_the_long_way_agree(quantity):
             assert relative_error(numbers(plain(model, quantity)(*vectors)), expected) < 1e-13
 
 
+@pytest.mark.parametrize("quantity", ["inverse_dynamics", "forward_dynamics_derivatives", "forward_kinematics"])
+def test_an_output_is_filled_and_returned(quantity):
+    f = rne.bind(PUMA, quantity, **options(PUMA, quantity))
+    vectors = random_state(PUMA, 0)[: INPUTS[quantity]]
+    expected = f(*vectors)
+    if quantity == "forward_kinematics":
+        out = f(*random_state(PUMA, 1)[:1])
+        assert f(*vectors, out=out) is out
+    else:
+        out = np.full(np.shape(expected), np.nan)
+        found = f(*vectors, out=out)
+        assert found is out or all(np.shares_memory(part, out) for part in found)
+    assert np.array_equal(numbers(out if not isinstance(out, tuple) else np.array(out)), numbers(expected))
+
+
 class Subclass(np.ndarray):
     """Not exactly an array."""
 
