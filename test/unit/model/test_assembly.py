@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
@@ -18,15 +17,6 @@ def one_joint(kind: JointKind, **more) -> KinematicTree:
     return KinematicTree(
         "one", (TreeLink("base", BODY), TreeLink("tip", BODY)), (TreeJoint("j", kind, "base", "tip", **more),)
     )
-
-
-def test_a_floating_joint_inside_the_tree_has_seven_positions_and_six_velocities():
-    robot = assemble(one_joint(JointKind.FLOATING))
-    assert (robot.nq, robot.n) == (7, 6)
-    assert robot.joint_names[0] == "j/trans_x"
-    assert robot.neutral.tolist() == [0, 0, 0, 0, 0, 0, 1]
-    tau = inverse_dynamics(robot, robot.neutral, np.zeros(6), np.zeros(6))
-    assert np.allclose(tau[:3], [0.0, 0.0, 9.81])
 
 
 def test_the_model_is_frozen():

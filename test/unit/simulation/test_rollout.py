@@ -34,18 +34,6 @@ def test_shipped_arms_track_a_quintic_on_a_matched_model(name):
     assert (log.largest_effort < robot.effort_limit).all()
 
 
-def test_the_log_holds_every_row():
-    robot = chain(3, limits=Limits(effort=60.0))
-    log = move(robot, seconds=1.5, control_dt=2e-3)
-    assert log.time.shape == (751,)
-    assert log.time[-1] == pytest.approx(1.5)
-    np.testing.assert_allclose(sum(log.terms.values()), log.effort, atol=1e-12)
-    assert list(log.terms) == ["inertia", "coriolis", "gravity", "friction", "feedback"]
-    np.testing.assert_array_equal(log.error, log.reference_q - log.q)
-    np.testing.assert_array_equal(log.energy, log.kinetic + log.potential)
-    assert log.reference_qdd[-1] == pytest.approx(np.zeros(3))
-
-
 @pytest.mark.parametrize(
     ("call", "said"),
     [

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import pytest
 from comparison.generated import chain
-from formulations import print_operations
 from operation_counter import Operations
-from operation_counts import count_closed, count_operations, published
-
-import rne_dynamics as rne
+from operation_counts import count_operations, published
 
 
 @pytest.mark.parametrize(("engine", "quantity"), [("newton_euler", "inverse"), ("nasser", "forward")])
@@ -41,13 +38,3 @@ def test_where_the_recursion_becomes_cheaper_than_walker_and_orin():
 
 def test_the_published_count_is_the_documents_formula():
     assert published(6) == Operations(multiplications=1429, additions=1063)
-
-
-def test_the_operations_of_a_robot_and_of_a_mechanism_are_printed(capsys):
-    print_operations(rne.load_urdf("planar2"))
-    assert "258 n - 119 = 397" in capsys.readouterr().out
-    crank = rne.load_model("slider_crank")
-    print_operations(crank)
-    assert "actuated_coordinates" in capsys.readouterr().out
-    counted = [count_closed(name, "inverse", crank).multiplications for name in ("cut_loops", "actuated_coordinates")]
-    assert counted[0] > counted[1] > 1000
