@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from support.differences import along, rate
@@ -41,6 +43,11 @@ def test_inverse_dynamics_is_mass_matrix_times_acceleration_plus_bias_and_forwar
         assert relative_error(back, qdd, scale=one_by_one) < 1e-12
 
 
+def test_kinetic_energy_is_the_mass_matrix_form(model, rng):
+    q, qd, _ = state(model, rng)
+    assert rne.kinetic_energy(model, q, qd) == pytest.approx(0.5 * qd @ rne.mass_matrix(model, q) @ qd, rel=1e-12)
+
+
 def test_power_of_the_efforts_is_the_rate_of_energy(model, rng):
     q, qd, qdd = state(model, rng)
 
@@ -51,6 +58,13 @@ def test_power_of_the_efforts_is_the_rate_of_energy(model, rng):
 
     powers = qd * rne.inverse_dynamics(model, q, qd, qdd)
     assert rate(energy) == pytest.approx(powers.sum(), rel=1e-7, abs=1e-7 * np.abs(powers).sum())
+
+
+def test_gravity_torque_is_the_gradient_of_potential_energy(model, rng):
+    q, qd, _ = state(model, rng)
+    slope = along(model, partial(rne.potential_energy, model), q, qd)
+    power = rne.gravity_torque(model, q) @ qd
+    assert slope == pytest.approx(power, rel=1e-8, abs=1e-8 * model.mass * 9.81)
 
 
 def test_jacobian_is_the_rate_of_the_pose(model, rng):

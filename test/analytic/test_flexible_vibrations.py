@@ -37,6 +37,16 @@ def test_cantilever_roots() -> None:
     np.testing.assert_allclose(found, ROOTS, rtol=1e-9)
 
 
+@pytest.mark.parametrize(("shapes", "modes", "first", "second"), [
+    ("polynomial", 6, 1e-9, 1e-5), ("finite_element", 4, 1e-6, 5e-6),
+])  # fmt: skip
+def test_other_shapes_come_to_the_same_roots(shapes: Shapes, modes: int, first: float, second: float) -> None:
+    found = beta_length(linearised(cantilever(beam(modes, shapes)), np.zeros(1)).frequencies)
+    assert abs(found[0] / ROOTS[0] - 1.0) < first
+    assert abs(found[1] / ROOTS[1] - 1.0) < second
+    assert (found[:2] > ROOTS[:2] * (1.0 - 1e-8)).all()  # Ritz: from above
+
+
 def test_pinned_shapes_and_the_joints_turn_together_are_those_of_the_hinged_beam() -> None:
     """The hinged beam's roots 3.92660231 and so on, the joint free and nothing but the beam on it."""
     free = linearised(cantilever(beam(3, "pinned")), np.zeros(1), joint_stiffness=np.zeros(1)).frequencies

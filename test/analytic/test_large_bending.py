@@ -16,6 +16,7 @@ from support.flexible_arms import LENGTH, cantilever, two_link_arm
 from support.segment_motion import motion, tip
 from support.segments import segmented, settled
 
+import rne_dynamics as rne
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.trajectory import Quintic
@@ -193,6 +194,24 @@ def test_a_beam_spun_beyond_its_frequency_diverges_without_stiffening_and_that_i
 
 
 @pytest.mark.slow
+def test_a_spin_near_a_frequency_is_reported_without_stiffening() -> None:
+    for stiffening in (False, True):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = follow(long_beam(stiffening), spun_up(2.0, 5.0), np.linspace(0.0, 5.0, 11), rtol=1e-6)
+        assert len(found.findings) == len(caught) == (0 if stiffening else 1)
+    (finding,) = follow_plain(1.5)
+    assert "turns at 1.5 rad/s" in finding
+    assert "first frequency is 3.8 rad/s" in finding
+    assert follow_plain(1.2) == ()
+
+
+def follow_plain(speed: float) -> tuple[str, ...]:
+    q, qd = np.zeros((1, 1)), np.full((1, 1), speed)
+    return range_findings(long_beam(False), q, np.zeros((1, 2)), qd)
+
+
+@pytest.mark.slow
 def test_a_simulation_that_bends_too_far_reports_it() -> None:
     arm = two_link_arm(stiffening=True)
     plant, tip = ArmPlant(arm), arm.flexible_links[0].at([LENGTH, 0, 0]).translation[0, 1]
@@ -222,3 +241,9 @@ def test_a_step_that_diverges_is_an_error() -> None:
     state = State(0.0, np.zeros(1), np.zeros(1), None, np.array([9.5, 0.0]), np.array([30.0, 0.0]))
     with pytest.raises(SimulationError, match=r"arm 'cantilever': .*'beam' diverges: .*t = 0.05 s"):
         step(ArmPlant(arm), state, np.zeros(1), 0.05)
+
+
+def test_shipped_arms_have_stiffening() -> None:
+    for name in ("flexible_beam", "flexible_arm", "flexible_arm6"):
+        for link in rne.load_model(name).flexible_links:
+            assert link.shortening.any()

@@ -53,6 +53,12 @@ def controls(model: RobotModel, tau: np.ndarray) -> nasser.Loads:
     return nasser.Loads(np.where(turns[:, None], 0.0, axis), np.where(turns[:, None], axis, 0.0), none, none)
 
 
+def scale_of(model: RobotModel, q, qd, tau) -> float:
+    """Accelerations that efforts and bias would give one by one, before they cancel in the sum."""
+    inverse = np.abs(np.linalg.inv(rne.mass_matrix(model, q)))
+    return float((inverse @ (np.abs(tau) + np.abs(rne.bias_torque(model, q, qd)))).max())
+
+
 @pytest.mark.parametrize("model", models(), ids=lambda m: m.name)
 def test_the_recursion_as_written_is_the_one_that_runs(model):
     """On a base in prescribed motion (2.1.2), with weight, forces and torques on every link at its mass centre."""
@@ -77,6 +83,22 @@ def test_the_recursion_as_written_is_the_one_that_runs(model):
         bias = rne.inverse_dynamics(model, q, qd, np.zeros(model.n), wrenches=wrenches, base_motion=motion)
         size = (np.abs(np.linalg.inv(rne.mass_matrix(model, q))) @ (np.abs(tau) + np.abs(bias))).max()
         assert relative_error(found, expected, scale=float(size)) < 1e-12
+
+
+@pytest.mark.parametrize("model", models(), ids=lambda m: m.name)
+def test_control_forces_and_torques_of_any_direction_at_both_joints_of_a_link(model):
+    """(2.1.2), (2.1.5.3): five of six components act on both links as the bearing does, and move nothing."""
+    rng = np.random.default_rng(3)
+    links = nasser.links_of(model)
+    q, qd, tau = rne.random_configuration(model, rng), *rng.normal(size=(2, model.n))
+    drives = controls(model, tau)
+    fc, nc = rng.normal(size=(2, model.n, 3)) * 5.0
+    for i, link in enumerate(links):
+        (nc if link.rotational else fc)[i, 2] = tau[i]
+    plain = nasser.hinge_accelerations(links, at_rest(model), q, qd, drives)
+    found = nasser.hinge_accelerations(links, at_rest(model), q, qd, nasser.Loads(fc, nc, drives.F, drives.N))
+    size = np.abs(np.linalg.inv(rne.mass_matrix(model, q))).sum(axis=1).max() * 100.0
+    assert relative_error(found, plain, scale=max(size, scale_of(model, q, qd, tau))) < 1e-12
 
 
 def test_the_planar_two_link_arm_as_the_document_verified():

@@ -16,6 +16,7 @@ from support.errors import relative_error
 import rne_dynamics as rne
 from rne_dynamics.cli.simulated.motion import PRESETS
 from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.coordinates import motion_map
 from rne_dynamics.closed_chain.inverse_dynamics import (
     ClosedMethod,
     closed_forward_dynamics,
@@ -93,6 +94,12 @@ def test_equations_1_to_18_as_printed_but_for_two_angles(pinned: Mechanism) -> N
     assert min(wrong.values()) > 0.1
 
 
+def test_tau_1_of_equations_17_and_18_in_one_line(pinned: Mechanism) -> None:
+    closed_form = replace(closed_form_of(pinned), more=())
+    for row in zip(Q, QD, QDD, strict=True):
+        assert Recursion.of(pinned, *row).tau1 == pytest.approx(closed_form.efforts(*row)[0], rel=1e-12, abs=1e-12)
+
+
 def test_table_1_places_the_links(pinned: Mechanism) -> None:
     """Denavit and Hartenberg's parameters and the angles of (7) and (16) against the assembled mechanism's poses."""
     for row in zip(Q, QD, QDD, strict=True):
@@ -128,6 +135,25 @@ def test_shipped_first_mechanism_by_equations_8_to_10(pinned: Mechanism, wrist_l
         # the loop's frame A lies on link B, whose x axis points along −e(α)
         force = turned(-np.pi - row[0][1], answer.cut_force("N")[k, :2])
         assert -force == pytest.approx(paper.F_N, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.slow
+def test_round_off_grows_with_the_inverse_square_of_the_distance_where_pins_lie_flat(
+    shipped: Mechanism, pinned: Mechanism
+) -> None:
+    rng = np.random.default_rng(4)
+    closed_form = closed_form_of(shipped)
+    for flat in (0.3, 3e-2, 1e-3, 1e-5):
+        q = np.column_stack([np.zeros(20), -1.0 + 0.3 * rng.normal(size=20), np.zeros(20)])
+        q[:, 2] = -flat - q[:, 1]
+        qd, qdd = rng.normal(size=(2, 20, 3))
+        tau = np.array([closed_form.efforts(*row) for row in zip(q, qd, qdd, strict=True)])
+        size = np.abs(qdd).max(axis=1)
+        off = np.abs(closed_forward_dynamics(pinned, q, qd, tau) - qdd).max(axis=1) / size
+        expected = motion_map(pinned, assemble(pinned, q)).round_off
+        assert (off < 5.0 * expected).all()
+        assert off.max() > 0.02 * np.median(expected)
+        assert relative_error(closed_forward_dynamics(shipped, q, qd, tau), qdd) < 1e-12
 
 
 def test_quintic_ends_in_static_torques(shipped: Mechanism) -> None:

@@ -20,6 +20,8 @@ from rne_dynamics.model import solids
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.principal import composite, symmetry_planes
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink, rotation_about
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.runs.free_motion import free_motion
 
 X, Y, Z = np.eye(3)
 RHO = 2700.0
@@ -228,3 +230,32 @@ def test_4_24_panel_motors_turn_the_satellite_the_other_way() -> None:
     assert qdd[4] == pytest.approx(-panels / (MAIN[1] + 2 * PANEL[1]), rel=1e-12)
     assert PANEL[1] * (qdd[4] + qdd[6:]) == pytest.approx([0.8, 0.5], rel=1e-12)
     assert np.abs(qdd[[0, 1, 2, 3, 5]]).max() < 1e-15
+
+
+def test_4_24_momentum_is_kept_while_motors_drive_the_panels() -> None:
+    robot = satellite(MAIN, PANEL, M, MP, D)
+    q = satellite_state(robot, 0.4, -0.9)
+    qd = np.array([0.1, 0.2, -0.1, 0.3, 0.2, -0.4, 0.6, -0.8])
+    motors = np.array([0.0] * 6 + [0.4, -0.3])
+    log = free_motion(ArmPlant(robot), q, qd, seconds=5.0, record_dt=0.1, effort=motors, method="adaptive")
+    assert np.abs(log.qd[-1, 6:] - qd[6:]).min() > 0.5  # the motors have done much
+    kept = rne.momentum(robot, log.q, log.qd)
+    assert relative_error(kept.linear, np.broadcast_to(kept.linear[0], kept.linear.shape)) < 1e-9
+    assert relative_error(kept.angular, np.broadcast_to(kept.angular[0], kept.angular.shape)) < 1e-9
+
+
+def test_example_4_13_free_bodies_of_the_satellite() -> None:
+    """Three diagrams without weight or support: each obeys Euler's laws, and together nothing acts on them."""
+    robot = satellite(MAIN, PANEL, M, MP, D)
+    rng = np.random.default_rng(413)
+    q, qd = satellite_state(robot, 0.4, -0.9), rng.normal(size=8)
+    qdd = rne.forward_dynamics(robot, q, qd, [0, 0, 0, 0, 0, 0, 0.8, -0.5])
+    bodies = {link: rne.free_body(robot, q, qd, qdd, link, None) for link in ("bus", "left", "right")}
+    assert set(bodies["bus"].joints) == {"left_joint", "right_joint"}
+    for link, body in bodies.items():
+        assert relative_error(body.total, np.concatenate(body.rate), scale=1.0) < TOLERANCE
+        assert not body.gravity.any()
+        assert np.abs(body.base).max() < 1e-11 * np.abs(bodies["bus"].total).max()
+        if link != "bus":
+            assert relative_error(body.total, -bodies["bus"].joints[f"{link}_joint"]) < TOLERANCE
+    assert np.abs(sum(body.total for body in bodies.values())).max() < 1e-11 * np.abs(bodies["bus"].total).max()

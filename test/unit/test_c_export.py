@@ -18,11 +18,12 @@ from support.wheel import wheel_robots
 
 import rne_dynamics as rne
 from rne_dynamics.c_export import function as function_file
+from rne_dynamics.c_export.export import end_links
 from rne_dynamics.c_export.statements import PRECISIONS, sines
 from rne_dynamics.errors import ArgumentError, ModelError, RneDynamicsError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
+from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink, rotation_about
 from rne_dynamics.straight_line.graph import TooLargeError
 
 pytestmark = pytest.mark.skipif(C is None, reason="no C compiler: sudo apt install gcc")
@@ -99,6 +100,12 @@ def test_all_functions_agree_with_the_plain_functions(name, precision, exported)
     assert max(largest_errors(ROBOTS[name](), code, 50).values()) < TOLERANCES[precision]
 
 
+def test_parts_of_any_length_give_the_same_answers(tmp_path, monkeypatch):
+    monkeypatch.setattr(function_file, "LONGEST", 25)
+    robot = ROBOTS["gripper"]()
+    assert max(largest_errors(robot, Exported(rne.to_c(robot), tmp_path), 10).values()) < 1e-12
+
+
 @pytest.mark.parametrize("name", ["flying arm", "gripper"])
 def test_nan_and_infinity_anywhere_give_a_status_and_no_output(name, exported):
     code = exported(name)
@@ -121,6 +128,17 @@ def test_a_result_that_overflows_gives_a_status(exported):
     status, out = code.call(function, np.ones(4), np.full(4, 1e30), np.zeros(4))
     assert status == 1
     assert (out == 7.0).all()
+
+
+def test_a_quaternion_is_normalised_and_one_without_length_refused(exported):
+    code, robot = exported("flying arm"), ROBOTS["flying arm"]()
+    function = next(f for f in code.export.functions if f.quantity == "gravity_torque")
+    q = states(robot, 1, float)["q"][0]
+    scaled = q.copy()
+    scaled[3:7] *= 3.0
+    assert relative_error(code.call(function, scaled)[1], rne.gravity_torque(robot, q)) < 1e-12
+    scaled[3:7] = 0.0
+    assert code.call(function, scaled)[0] == 1
 
 
 def test_the_output_may_be_the_memory_of_an_input(exported):
@@ -162,6 +180,27 @@ def test_a_state_in_which_a_joint_moves_no_inertia_gives_a_status(precision, dis
     np.testing.assert_allclose(out, [1.0 / (2.0 * 0.25), 0.5], rtol=1e-6)
 
 
+def test_inertia_below_the_round_off_of_floats_is_refused():
+    needle, tip = Inertia(1.0, np.zeros(3), np.diag([1.0, 1.0, 1e-7])), Inertia(0.0, np.zeros(3), np.diag([1e-7] * 3))
+    joints = (
+        TreeJoint("spin", JointKind.REVOLUTE, "base", "needle"),
+        TreeJoint("bend", JointKind.REVOLUTE, "needle", "tip", axis=np.array([1.0, 0.0, 0.0])),
+    )
+    links = (TreeLink("base"), TreeLink("needle", needle), TreeLink("tip", replace(tip, mass=1e-6)))
+    robot = assemble(KinematicTree("needle", links, joints))
+    assert rne.to_c(robot).functions
+    with pytest.raises(ModelError, match=r"no inertia beyond the round-off of float.*export doubles"):
+        rne.to_c(robot, precision="float")
+
+
+def test_a_joint_without_inertia_is_refused():
+    joint = TreeJoint("spin", JointKind.REVOLUTE, "base", "nothing")
+    robot = assemble(KinematicTree("nothing", (TreeLink("base"), TreeLink("nothing")), (joint,)))
+    with pytest.raises(ModelError, match="moves no inertia"):
+        rne.to_c(robot)
+    assert [f.quantity for f in rne.to_c(robot, quantities=["mass_matrix"]).functions] == ["mass_matrix"]
+
+
 def test_the_self_test_succeeds_and_fails_if_a_number_is_changed(exported):
     code = exported("scara", "float")
     program = compile_c([code.source, code.test], code.folder / "self_test")
@@ -175,6 +214,31 @@ def test_the_self_test_succeeds_and_fails_if_a_number_is_changed(exported):
     done = subprocess.run([str(program)], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     assert "FAILED: scara_" in done.stdout
+
+
+def turntables() -> rne.RobotModel:
+    """Four vertical axes on oblique arms: gravity's efforts are nothing but round-off."""
+    rng, up = np.random.default_rng(1), np.array([0.0, 0.0, 1.0])
+    links, joints = [TreeLink("base")], []
+    for k in range(4):
+        u = rng.normal(size=3)
+        turn = rotation_about(u / np.linalg.norm(u), 1.1)
+        up = turn.T @ up
+        place = rng.normal(size=3)
+        joints.append(TreeJoint(f"axis{k}", JointKind.REVOLUTE, links[-1].name, f"arm{k}", turn, place, up))
+        links.append(TreeLink(f"arm{k}", Inertia(10.0, rng.normal(size=3), 10.0 * np.eye(3))))
+    return assemble(KinematicTree("turntables", tuple(links), tuple(joints)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["double", "float"])
+def test_the_self_test_allows_round_off_of_terms_that_cancel(precision, tmp_path):
+    robot = turntables()
+    efforts = rne.gravity_torque(robot, np.array([0.3, -0.2, 0.5, 1.0]))
+    assert 0.0 < np.abs(efforts).max() < 1e-11
+    code = Exported(rne.to_c(robot, precision=precision), tmp_path)
+    program = compile_c([code.source, code.test], tmp_path / "self_test")
+    assert "agree with rne_dynamics" in run([program])
 
 
 def test_cmake_configures_builds_and_tests(exported):
@@ -238,6 +302,17 @@ def test_names_that_are_no_identifiers(tmp_path, monkeypatch):
     assert max(largest_errors(robot, code, 3).values()) < 1e-12
 
 
+def test_links_are_the_ends_or_those_that_are_named():
+    panda = load("panda.urdf")
+    assert end_links(panda) == ["panda_leftfinger", "panda_rightfinger"]
+    links, quantities = ["panda_link4", "panda_hand"], ["jacobian", "gravity_torque"]
+    export = rne.to_c(panda, links=links, quantities=quantities, prefix="Arm1")
+    assert [f.name for f in export.functions] == [
+        "Arm1_gravity_torque", "Arm1_jacobian_panda_link4", "Arm1_jacobian_panda_hand"
+    ]  # fmt: skip
+    assert "ARM1_OK" in export.files["Arm1_dynamics.h"]
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -274,6 +349,13 @@ def test_robots_that_cannot_be():
     with pytest.raises(TooLargeError, match=r"forward_dynamics would be more than 30000 .*: inverse_dynamics, gr"):
         rne.to_c(load("talos_full_v2.urdf", "floating"),
                  quantities=["forward_dynamics", "inverse_dynamics", "gravity_torque"])  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_robot_that_is_too_large_is_refused_with_what_fits():
+    talos = load("talos_full_v2.urdf", "floating")
+    with pytest.raises(TooLargeError, match=r"forward_dynamics would be more than 30000 .*: inverse_dynamics, gr"):
+        rne.to_c(talos, quantities=["forward_dynamics", "inverse_dynamics", "gravity_torque"])
 
 
 def test_the_example_of_the_documentation(root, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import runpy
 from concurrent.futures import ThreadPoolExecutor
@@ -124,6 +125,34 @@ def test_a_large_angle_is_refused(name: str, quantity: str) -> None:
 
 
 @with_code
+def test_a_mechanism_refuses_where_its_loops_do_not_close() -> None:
+    function = rne.c_function(rne.load_model("five_bar"), "assemble")
+    status, out = call(function, np.array([3.1, 0.0]))
+    assert status == function.REFUSED
+    assert np.isnan(out).all()
+
+
+@with_code
+def test_signature_and_shapes_say_what_the_pointers_are() -> None:
+    function = made("floating panda", "inverse_dynamics_derivatives")
+    arm = robot("floating panda")
+    assert function.signature == (
+        f"int inverse_dynamics_derivatives(const double q[{arm.nq}], const double qd[{arm.n}], "
+        f"const double qdd[{arm.n}], double out[{3 * arm.n**2}])"
+    )
+    assert dict(function.inputs) == {"q": (arm.nq,), "qd": (arm.n,), "qdd": (arm.n,)}
+    assert function.output == (3, arm.n, arm.n)
+
+
+@with_code
+def test_arrays_of_another_kind_are_refused_by_the_pointer() -> None:
+    function = made("puma560", "gravity_torque")
+    q, out = (np.ctypeslib.as_ctypes(x) for x in (np.zeros(6, np.float32), np.zeros(6)))
+    with pytest.raises(ctypes.ArgumentError, match="LP_c_double"):
+        function.ctypes(q, out)
+
+
+@with_code
 @kinds
 def test_threads_call_it_at_once(name: str, quantity: str) -> None:
     """ctypes does not hold the interpreter's lock in a call."""
@@ -166,6 +195,20 @@ def test_the_bases_motion_is_in_the_code(name: str) -> None:
     expected = getattr(module, quantity)(robot(name), *inputs, base_motion=motion)
     assert status == function.DONE
     assert relative_error(out, np.concatenate(expected) if name == "flexible_arm" else expected) < 1e-9
+
+
+@with_code
+def test_robots_made_from_others_and_all_links_have_functions() -> None:
+    arm = rne.load_urdf("puma560").with_payload(rne.Payload("tool0", 2.0))
+    status, out = call(rne.c_function(arm, "gravity_torque"), np.full(6, 0.3))
+    assert status == 0
+    assert relative_error(out, rne.gravity_torque(arm, np.full(6, 0.3))) < 1e-12
+    hand = robot("panda")
+    q = hand.neutral + 0.2
+    for link in hand.link_names:
+        status, out = call(rne.c_function(hand, "jacobian", link=link), q)
+        assert status == 0
+        assert relative_error(out, rne.jacobian(hand, q, link=link), 1.0) < 1e-12
 
 
 def massless() -> rne.RobotModel:

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.mechanisms import MECHANISMS, five_bar, four_bar, slider_crank, states
+from support.mechanisms import MECHANISMS, five_bar, four_bar, ladder, slider_crank, states
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble, assembled
 from rne_dynamics.closed_chain.independence import evaluated
-from rne_dynamics.closed_chain.packed import pack, workspace
+from rne_dynamics.closed_chain.packed import loop_clusters, pack, workspace
 from rne_dynamics.errors import ArgumentError, AssemblyError
-from rne_dynamics.model.mechanism import LoopFrame
+from rne_dynamics.model.mechanism import Loop, LoopFrame
 from rne_dynamics.model.tree import rotation_about
 
 
@@ -45,6 +45,17 @@ def test_branch_is_kept_whatever_the_stride(name):
         np.testing.assert_allclose(at_once[1:], [mechanism.posture[1] - 2 * np.pi, mechanism.posture[2]], atol=1e-9)
     # a bunch of rows from one posture is each of them alone
     np.testing.assert_array_equal(assemble(mechanism, path[::100])[-1], assemble(mechanism, path[400]))
+
+
+def test_branches_of_a_five_bar():
+    up = five_bar()
+    down = assembled(replace(up, posture=up.posture * [1, -1, 1, -1] + [0, 0.6, 0, -0.6]))
+    assert not np.allclose(up.posture, down.posture, atol=0.1)
+    q = up.neutral + 0.1
+    for mechanism in (up, down):
+        tree = assemble(mechanism, q)
+        assert np.abs(tree - mechanism.posture).max() < 0.5
+        np.testing.assert_array_equal(assemble(up, q, start=mechanism.posture), tree)
 
 
 def test_out_of_reach_names_the_loop_and_the_gap():
@@ -87,6 +98,19 @@ def test_redundant_constraints_that_contradict_each_other_a_little():
         assemble(replace(mechanism, loops=(crooked,)), [1.2])
 
 
+def test_loops_that_share_no_passive_joint_are_closed_apart():
+    assert loop_clusters(ladder(3)) == [[0], [1], [2]]
+    joined = replace(
+        ladder(3),
+        loops=(
+            *ladder(3).loops,
+            Loop("brace", LoopFrame("right0"), LoopFrame("right1"), np.array([0, 0, 1, 0, 0, 0])),
+        ),
+    )
+    assert loop_clusters(joined) == [[0, 1, 3], [2]]
+    assert residual(joined, assemble(joined, joined.neutral + 0.2)) < 1e-13
+
+
 @pytest.mark.parametrize(("q", "start", "said"), [
     (lambda m: np.zeros(3), None, r"q has shape \(3,\); robot 'five_bar' wants \(\.\.\., 2\)"),
     (lambda m: [0.0, np.nan], None, r"q\[1\] is nan"),
@@ -97,3 +121,9 @@ def test_redundant_constraints_that_contradict_each_other_a_little():
 def test_arguments_that_are_refused(q, start, said):
     with pytest.raises(ArgumentError, match=said):
         assemble(five_bar(), q(five_bar()), start=start)
+
+
+def test_leading_shapes():
+    mechanism = five_bar()
+    assert assemble(mechanism, np.tile(mechanism.neutral, (2, 3, 1))).shape == (2, 3, 4)
+    assert assemble(mechanism, np.zeros((0, 2))).shape == (0, 4)

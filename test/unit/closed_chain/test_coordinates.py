@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.differences import rate
 from support.errors import relative_error
-from support.mechanisms import MECHANISMS, five_bar, ladder, states
+from support.mechanisms import MECHANISMS, five_bar, four_bar, ladder, states
 
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR, motion_map, tree_motion, tree_velocity
@@ -46,6 +46,13 @@ def test_singular_posture_is_refused():
     mechanism = ladder(1)
     with pytest.raises(SingularPostureError, match=r"singular posture at left0 0: .*passive ones \(top0, right0\)"):
         motion_map(mechanism, np.zeros(3))
+
+
+def test_scale_changes_no_distance():
+    """The same four-bar measured in other lengths is as far from singular: metres and radians are scaled apart."""
+    smallest = motion_map(four_bar(), four_bar().posture).smallest
+    assert 0.1 < smallest < 2.0
+    assert motion_map(four_bar(turned=False), four_bar(turned=False).posture).smallest == pytest.approx(smallest)
 
 
 def test_distance_shrinks_before_a_five_bar_is_stretched():

@@ -7,12 +7,13 @@ from functools import cache
 
 import numpy as np
 import pytest
-from support.mechanisms import X, Y, Z, bar, revolute, tree
+from support.mechanisms import X, Y, Z, bar, four_bar, revolute, tree
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble, assembled
 from rne_dynamics.closed_chain.coordinates import mobility
 from rne_dynamics.errors import AssemblyError
+from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.mechanism import Loop, LoopFrame, LoopKind, Mechanism
 from rne_dynamics.model.tree import TreeJoint, rotation_about
 
@@ -139,3 +140,27 @@ def test_a_frame_declared_half_a_turn_off_is_seen_and_not_accepted(name: str) ->
         except AssemblyError:
             continue
         assert open_by(turned, posture) < 1e-9
+
+
+def test_a_universal_joint_bends_either_way_and_turns_round() -> None:
+    """One blocked turn with the point held: the cross of a shaft. It closes at every bend below a right angle."""
+    robot = tree("shafts", {"in": bar(0.1), "fork": Inertia(), "out": bar(0.2)},
+                 [revolute("in", "base", "in", axis=Z), revolute("fork", "base", "fork", axis=X),
+                  revolute("out", "fork", "out", axis=Z)])  # fmt: skip
+    cross = Loop.of_kind("cross", LoopKind.UNIVERSAL, LoopFrame("in"), LoopFrame("out"))
+    shafts = Mechanism(robot, (cross,), ("in", "fork"), np.zeros(3))
+    for bend in (-1.2, 0.0, 1.2):
+        angle = np.linspace(0.0, 2.0 * np.pi, 60)
+        out = assemble(shafts, np.column_stack([angle, np.full(60, bend)]), start="previous")[:, 2]
+        # A's y is square to B's x: tan(out) = tan(in) / cos(bend) or its inverse, by which axis is in the plane
+        error = np.sin(angle) * np.cos(out) - np.cos(angle) * np.sin(out) * np.cos(bend)
+        assert np.abs(error).max() < 1e-12
+        assert abs(out[-1] - 2.0 * np.pi) < 1e-9
+
+
+def test_the_error_of_antiparallel_axes_says_what_to_turn() -> None:
+    mechanism = four_bar("coupler")
+    (loop,) = mechanism.loops
+    turned = replace(loop, b=replace(loop.b, rotation=loop.b.rotation @ rotation_about(X, np.pi)))
+    with pytest.raises(AssemblyError, match=r"180 deg remain.* turn one of the loop's frames by half a turn"):
+        assemble(replace(mechanism, loops=(turned,)), mechanism.neutral)

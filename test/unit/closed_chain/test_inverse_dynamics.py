@@ -9,6 +9,7 @@ from support.errors import relative_error
 from support.mechanisms import MECHANISMS, crank_and_rocker_in_space, five_bar, four_bar, ladder, states
 
 import rne_dynamics as rne
+from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.coordinates import motion_map
 from rne_dynamics.closed_chain.inverse_dynamics import (
     closed_bias_torque,
@@ -66,6 +67,15 @@ def test_gravity_and_bias_are_inverse_dynamics():
     assert relative_error(whole, closed_inverse_dynamics(mechanism, q, qd, qdd)) < 1e-12
 
 
+def test_cut_elsewhere_the_reactions_are_the_same():
+    """With nothing redundant the reactions are unique: the crank's own bearing carries the same wherever it is cut."""
+    q, qd, qdd = states(four_bar(), 5)
+    plane = [four_bar(cut, LoopKind.PLANAR_PIN) for cut in ("coupler", "rocker", "crank")]
+    reactions = [closed_inverse(m, q, qd, qdd).reactions["crank"] for m in plane]
+    for other in reactions[1:]:
+        assert relative_error(other[:, [0, 1, 5]], reactions[0][:, [0, 1, 5]]) < 1e-12
+
+
 def test_force_at_the_cut_is_what_a_joint_there_would_carry():
     """The rocker's bearing as a joint of the tree, and as the cut: the same force, by action and reaction."""
     q, qd, qdd = states(four_bar(), 4)
@@ -78,6 +88,16 @@ def test_force_at_the_cut_is_what_a_joint_there_would_carry():
     assert relative_error(turned, tree[:, :2]) < 1e-12
     with pytest.raises(ModelError, match="no loop named 'nee'; did you mean 'knee'"):
         cut.cut_force("nee")
+
+
+def test_reactions_leave_passive_bearings_without_moment_and_hold_the_weight():
+    mechanism = MECHANISMS["delta"]()
+    answer = closed_inverse(mechanism, mechanism.neutral, np.zeros(3), np.zeros(3))
+    for name in mechanism.passive_names:
+        assert np.abs(answer.reactions.actuated(name)).max() < 1e-13
+    np.testing.assert_allclose(answer.reactions.base[:3], [0.0, 0.0, 9.81 * mechanism.mass], atol=1e-12)
+    shoulder = answer.reactions.actuated("shoulder1")
+    assert np.linalg.norm(shoulder) == pytest.approx(abs(answer.torque[1]), rel=1e-12)
 
 
 @pytest.mark.parametrize("name", ["four_bar", "delta", "space_linkage"])
@@ -98,6 +118,14 @@ def test_wrenches_do_their_virtual_work(name):
     # the reactions include the load: the base holds less by it
     rest = closed_inverse(mechanism, q, qd, qdd).reactions.base - loaded.reactions.base
     assert relative_error(rest[:, :3], world[:, :3]) < 1e-11
+
+
+def test_a_payload_is_carried_by_the_link_of_the_tree():
+    mechanism, load = ladder(2), rne.Payload("top1", 2.0, com=(0.1, 0.05, 0.02))
+    laden = mechanism.with_payload(load)
+    np.testing.assert_array_equal(laden.robot.parameters, rne.with_payload(mechanism.robot, load).parameters)
+    q = states(mechanism, 2)[0]
+    np.testing.assert_array_equal(assemble(laden, q), assemble(mechanism, q))
 
 
 def test_over_actuated_efforts_are_the_least_that_give_the_motion():

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from support.errors import relative_error
 from support.mechanisms import (
+    X,
     five_bar,
     four_bar,
+    ladder,
+    revolute,
     rod_between_balls,
     states,
     stewart_platform,
@@ -27,10 +30,14 @@ from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.errors import AssemblyError, ModelError, SingularPostureError
+from rne_dynamics.model.assembly import assemble as assemble_tree
+from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.tree import TreeLink
 from rne_dynamics.simulation.plant.coordinates import checked_state
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.free_motion import free_motion
+from rne_dynamics.simulation.runs.simulator import Simulator
 from rne_dynamics.simulation.stepping.stepping import step
 
 
@@ -114,12 +121,56 @@ def test_a_freedom_that_gravity_moves_is_not_idle():
             rne.inverse_dynamics(mechanism, mechanism.neutral, np.zeros(1), np.zeros(1))
 
 
+def test_a_singular_posture_is_refused_with_idle_freedoms_too():
+    plain = ladder(1)
+    tree = plain.robot.tree
+    disc = Inertia(0.3, np.zeros(3), 1e-3 * np.diag([1.0, 1.0, 2.0]))
+    links, joints = (*tree.links, TreeLink("disc", disc)), (*tree.joints, revolute("axle", "top0", "disc", 0.1 * X))
+    robot = assemble_tree(replace(tree, links=links, joints=joints), gravity=plain.gravity)
+    values = dict(zip(plain.robot.joint_names, plain.posture, strict=True))
+    wheel = Mechanism(robot, plain.loops, plain.joint_names, [values.get(name, 0.4) for name in robot.joint_names])
+    assert generic_rank(wheel).idle == 1
+    bare = Inertia(0.3, np.zeros(3), 1e-9 * np.eye(3))  # the top only translates: no torque is on the axle
+    same = replace(wheel, robot=assemble_tree(replace(robot.tree, links=(*tree.links, TreeLink("disc", bare))),
+                                              gravity=plain.gravity))  # fmt: skip
+    tau = rne.inverse_dynamics(wheel, [1.0], [2.0], [3.0])
+    np.testing.assert_allclose(tau, rne.inverse_dynamics(same, [1.0], [2.0], [3.0]), rtol=1e-9)
+    with pytest.raises(SingularPostureError, match=r"singular posture at left0 0: .* \(top0, right0\) there"):
+        rne.inverse_dynamics(wheel, [0.0], [2.0], [3.0])
+
+
+def test_an_idle_rod_spins_on():
+    mechanism = rod_between_balls()
+    j = mechanism.robot.joint_index("spin")
+    state = checked_state(mechanism, mechanism.neutral, [1.0])
+    spun = np.array(state.tree_qd)
+    idle = np.linalg.svd(Closed(mechanism).K(state.posture)[:, mechanism.passive])[2][-1]
+    spun[mechanism.passive] += 20.0 * idle
+    state, plant = replace(state, tree_qd=spun), ArmPlant(mechanism, friction=False, stops=False)
+    energy = []
+    for k in range(600):
+        if k % 50 == 0:
+            kinetic = rne.kinetic_energy(mechanism.robot, state.posture, state.tree_qd)
+            energy.append(float(kinetic + rne.potential_energy(mechanism.robot, state.posture)))
+        state = step(plant, state, [0.0], 1e-3)
+    assert np.ptp(energy) < 1e-6 * max(abs(e) for e in energy)
+    assert abs(state.posture[j]) > 4.0
+
+
 @pytest.mark.parametrize("name", ["crooked idle rod", "two legs"])
 def test_free_motion_keeps_energy_and_loops(name):
     mechanism = LOOSE[name]()
     log = free_motion(ArmPlant(mechanism, friction=False, stops=False), mechanism.neutral, seconds=0.3, dt=5e-4)
     assert np.abs(log.energy - log.energy[0]).max() < 1e-7 * log.kinetic.max()
     assert np.abs(Closed(mechanism).residual(log.tree_q[-1])).max() < 1e-12
+
+
+def test_brakes_hold_the_motors_and_not_what_is_loose():
+    mechanism = five_bar(("left",))
+    simulator = Simulator(ArmPlant(mechanism), mechanism.neutral)
+    state = simulator.advance(200)
+    np.testing.assert_allclose(state.q, mechanism.neutral, atol=1e-9)
+    assert np.abs(state.posture - mechanism.posture).max() > 0.05
 
 
 def test_weights_and_preload_of_more_motors_than_freedoms():
@@ -181,6 +232,20 @@ def test_measured_positions_that_contradict_each_other_are_followed():
     assert np.abs(follower.posture - legs.neutral).max() < 4e-4
     with pytest.raises(AssemblyError):
         follower.follow(legs.neutral + 0.3 * np.eye(12)[11], np.zeros(12))
+
+
+def test_motors_of_a_structure_without_freedom_hold_it():
+    legs = two_legs()
+    hip = legs.loops[0]
+    end = (rne.forward_kinematics(legs.robot, legs.posture)["right5"] @ [0.0, 0.1, 0.1, 1.0])[:3]
+    pinned = replace(hip, name="ground", a=replace(hip.a, link="base", position=end))
+    stiff = replace(legs, loops=(hip, pinned))
+    assert generic_rank(stiff).total == 12
+    assert independent_joints(stiff) == ()
+    tau = rne.inverse_dynamics(stiff, stiff.neutral, np.zeros(12), np.zeros(12))
+    np.testing.assert_allclose(tau, 0.0, atol=1e-9)  # the ground holds everything
+    np.testing.assert_allclose(rne.forward_dynamics(stiff, stiff.neutral, np.zeros(12), np.ones(12)), 0.0, atol=1e-9)
+    assert mobility(stiff).freedoms == 0
 
 
 def test_mobility_counts_idle_freedoms():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support.errors import relative_error
 from support.mechanisms import MECHANISMS, SHIPPED, rod_between_balls
+from support.parallelograms import ladder
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble, assembled
@@ -91,6 +92,17 @@ def test_singular_postures_are_left_to_the_general_kernel() -> None:
         assert relative_error(rne.inverse_dynamics(mechanism, q[b], qd[b], qdd[b]), expected[b]) < 1e-9
 
 
+@with_code
+@pytest.mark.parametrize("which", ["four_bar", "slider_crank"])
+def test_many_turns_of_a_crank_keep_the_assembly(which: str) -> None:
+    mechanism = robot(which)
+    turns = np.linspace(-20.0, 20.0, 801)[:, None]
+    postures, refused = rows("assemble", mechanism, [turns])
+    assert not refused.any()
+    assert np.abs(np.diff(postures, axis=0)).max() < 0.2
+    assert np.abs(postures - assemble(mechanism, turns, start="previous")).max() < 1e-11
+
+
 def test_mechanisms_without_coordinates_have_no_code() -> None:
     mechanism = rod_between_balls().with_own_code()
     assert code_of(mechanism, "inverse_dynamics") is None
@@ -98,6 +110,14 @@ def test_mechanisms_without_coordinates_have_no_code() -> None:
     expected = general("inverse_dynamics", mechanism, q, zeros, zeros)
     assert np.array_equal(rne.inverse_dynamics(mechanism, q, zeros, zeros), expected)
     assert np.array_equal(rne.bind(mechanism, "inverse_dynamics")(q, zeros, zeros), expected)
+
+
+@pytest.mark.slow
+def test_mechanisms_beyond_the_limit_have_no_code() -> None:
+    mechanism = ladder(60).with_own_code()
+    assert code_of(mechanism, "forward_dynamics") is None
+    q, zeros = mechanism.neutral, np.zeros(mechanism.n)
+    assert np.isfinite(rne.forward_dynamics(mechanism, q, zeros, zeros)).all()
 
 
 @with_code
@@ -114,6 +134,16 @@ def test_bound_functions(name: str) -> None:
         f(*(np.append(v, 0.0) for v in vectors))
     with pytest.raises(ArgumentError, match="must be finite"):
         f(np.full_like(vectors[0], np.nan), *vectors[1:])
+
+
+@with_code
+@pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics"])
+def test_a_bound_base_motion(name: str) -> None:
+    mechanism = robot("five_bar")
+    motion = rne.BaseMotion(angular_velocity=(0.1, 0.2, 0.3), linear_acceleration=(1.0, 0.0, -2.0))
+    vectors = [v[0] for v in states(mechanism, 1)]
+    expected = getattr(rne, name)(mechanism, *vectors, base_motion=motion)
+    assert relative_error(rne.bind(mechanism, name, base_motion=motion)(*vectors), expected) < 1e-12
 
 
 @with_code

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rne_dynamics.compiling.store import distrusted_folder, make_folder, read_whole, write_whole
+from rne_dynamics.compiling.store import distrust, distrusted_folder, make_folder, read_whole, write_whole
 
 if not hasattr(os, "geteuid"):
     pytest.skip("no owners and permissions to judge by", allow_module_level=True)
@@ -74,6 +74,16 @@ def test_files_that_others_may_write(folder: Path) -> None:
     link = folder / "link.kernel"
     link.symlink_to(file)
     assert read_whole(link) == b"payload", "the file counts that the link names"
+
+
+def test_a_group_of_one_s_own_is_nobody_else(folder: Path) -> None:
+    import grp
+    import pwd
+
+    me = pwd.getpwuid(os.geteuid())
+    others = {*grp.getgrgid(me.pw_gid).gr_mem, *(u.pw_name for u in pwd.getpwall() if u.pw_gid == me.pw_gid)}
+    folder.chmod(0o775)
+    assert (distrust(folder.stat()) == "") == (others <= {me.pw_name})
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o002, 0o022, 0o077])

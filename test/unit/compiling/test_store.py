@@ -168,6 +168,18 @@ def test_what_others_may_write_is_compiled_again_and_said_once(package: Package,
     assert not package.said
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+def test_what_belongs_to_somebody_else_is_compiled_again(package: Package) -> None:
+    (file,) = package.files()
+    os.chown(file, 54321, -1)
+    assert package.run() == COLD
+    assert "belongs to user 54321" in package.said
+    os.chown(package.cache, 54321, -1)
+    assert package.run() == COLD
+    assert len(package.elsewhere()) == 1
+
+
 def test_where_nothing_can_be_written_it_says_so_once(fresh: Package) -> None:
     fresh.cache = Path("/dev/null/cache")
     (fresh.spatial.parent / "__pycache__").touch()

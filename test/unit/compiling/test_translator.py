@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.instructions import UntranslatableError
 from rne_dynamics.compiling.jit import COMPILED, UNCOMPILED, helper, kernel
 from rne_dynamics.compiling.kernel import Kernel
@@ -98,6 +99,10 @@ def doubled(a: np.ndarray, out: np.ndarray) -> None:
             out[i, k] = 2.0 * a[i, k]
 
 
+def outer(a: np.ndarray, k: int) -> float:
+    return apart(inner_sum, (a, k)) + apart(inner_sum, (a[1:], k))
+
+
 @kernel
 def inner_sum(a: np.ndarray, k: int) -> float:
     made = np.empty(a.shape[0])
@@ -107,6 +112,11 @@ def inner_sum(a: np.ndarray, k: int) -> float:
     for i in range(a.shape[0]):
         total += made[i]
     return total
+
+
+def test_calls_apart():
+    a = np.arange(6.0)
+    assert Kernel(outer)(a, 3) == 3 * (a.sum() + a[1:].sum())
 
 
 def test_memory_of_a_long_loop_is_given_back():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -138,6 +139,12 @@ def test_plain_functions_refuse_what_is_not_finite(quantity):
                 plain(PUMA, quantity)(*hostile)
 
 
+@pytest.mark.parametrize("quantity", sorted(INPUTS.keys() - {"forward_dynamics", "forward_dynamics_derivatives"}))
+def test_bound_functions_pass_nan_on(quantity):
+    vectors = [np.full_like(v, np.nan) for v in random_state(PUMA, 0)[: INPUTS[quantity]]]
+    assert np.isnan(numbers(rne.bind(PUMA, quantity, **options(PUMA, quantity))(*vectors))).any()
+
+
 @pytest.mark.parametrize("quantity", [rne.inverse_dynamics, "inverse_dynamic", ["inverse_dynamics"]])
 def test_what_names_no_quantity_is_refused(quantity):
     near = "; did you mean 'inverse_dynamics'" if quantity in (rne.inverse_dynamics, "inverse_dynamic") else ""
@@ -203,3 +210,19 @@ def test_a_bound_base_motion_enters_every_call(quantity):
     f = rne.bind(PUMA, quantity, base_motion=motion)
     assert relative_error(f(*vectors), expected) < 1e-13
     assert relative_error(f(*(v.tolist() for v in vectors)), expected) < 1e-13
+
+
+def test_threads_may_share_a_robot_and_a_bound_function():
+    states = [random_state(PUMA, seed) for seed in range(8)]
+    f = rne.bind(PUMA, "forward_dynamics_derivatives")
+    expected = [(rne.inverse_dynamics(PUMA, *s), numbers(f(*s))) for s in states]
+
+    def repeat(k: int) -> bool:
+        same = True
+        for _ in range(200):
+            same &= np.array_equal(rne.inverse_dynamics(PUMA, *states[k]), expected[k][0])
+            same &= np.array_equal(numbers(f(*states[k])), expected[k][1])
+        return same
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(repeat, range(8)))

@@ -43,3 +43,11 @@ def test_is_made_of_the_christoffel_symbols(arm):
     christoffel = 0.5 * (dM + np.swapaxes(dM, 1, 2) - np.moveaxis(dM, 2, 0))
     C = rne.coriolis_matrix(arm, q, qd)
     assert relative_error(C, christoffel @ qd, scale=np.abs(dM).max()) < 1e-11
+
+
+def test_where_the_robot_stands_does_not_matter():
+    model = robot("talos_full_v2.urdf", "floating")
+    q, qd, _ = random_state(model, 5)
+    far = q.copy()
+    far[:3] = 1e6, -2e6, 3e5
+    assert relative_error(rne.coriolis_matrix(model, far, qd), rne.coriolis_matrix(model, q, qd)) < 1e-13

@@ -91,6 +91,17 @@ def test_forward_against_differences(small):
     assert relative_error(found.tau @ rne.mass_matrix(small, q), np.eye(small.n)) < 1e-11
 
 
+def test_shifting_a_floating_base_changes_nothing_and_costs_no_digits():
+    model = robot("talos_full_v2.urdf", "floating")
+    q, qd, qdd, wrenches = state(model)
+    near = rne.inverse_dynamics_derivatives(model, q, qd, qdd, wrenches=wrenches)
+    assert not near.q[:, :3].any()
+    q[:3] = 1e6, -2e6, 3e5
+    far = rne.inverse_dynamics_derivatives(model, q, qd, qdd, wrenches=wrenches)
+    for a, b in zip(far, near, strict=True):
+        assert relative_error(a, b) < 1e-12
+
+
 def test_small_links_far_out_keep_their_digits():
     """Referred to one common point, a finger's 1e-8 kg·m² would drown in the m r² of the arm that carries it."""
     long_arm = Inertia(20.0, np.array([1.0, 0.1, 0.0]), np.eye(3))
@@ -111,6 +122,21 @@ def test_small_links_far_out_keep_their_digits():
     assert relative_error(D.q[1], dq[1]) < 1e-11
     twice = 2.0 * rne.coriolis_matrix(arm, q, qd)[1] @ qd
     assert (D.qd @ qd)[1] == pytest.approx(twice, rel=1e-13)
+
+
+def test_batches_with_loads_and_moving_bases():
+    model = docked_vehicle()
+    rng = np.random.default_rng(0)
+    q, qd, x = rne.random_configuration(model, rng, 3)[:, None], rng.normal(size=(2, model.n)), rng.normal(size=model.n)
+    wrenches = {"le": rng.normal(size=(3, 1, 6))}
+    motion = rne.BaseMotion(angular_velocity=rng.normal(size=(2, 3)))
+    for function in (rne.inverse_dynamics_derivatives, rne.forward_dynamics_derivatives):
+        whole = function(model, q, qd, x, wrenches=wrenches, base_motion=motion)
+        turning = rne.BaseMotion(angular_velocity=motion.angular_velocity[1])
+        one = function(model, q[2, 0], qd[1], x, wrenches={"le": wrenches["le"][2, 0]}, base_motion=turning)
+        for a, b in zip(whole, one, strict=True):
+            assert a.shape == (3, 2, model.n, model.n)
+            assert np.array_equal(a[2, 1], b)
 
 
 @pytest.mark.skipif(processor() is None, reason="no straight-line code on this processor")

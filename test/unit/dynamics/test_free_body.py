@@ -73,3 +73,18 @@ def test_the_rate_of_the_whole_robot_agrees_with_pinocchio() -> None:
     dh = pin.computeCentroidalMomentumTimeVariation(oracle.model, oracle.data, *motion)
     found = rne.momentum_rate(robot, q, qd, qdd, "com")
     assert relative_error(np.concatenate(found), np.concatenate([dh.linear, dh.angular])) < 1e-11
+
+
+def test_action_is_reaction_and_the_axis_carries_the_effort() -> None:
+    """Both links of a joint show one wrench with opposite signs; along the axis it is the effort less the rotor's."""
+    robot = rne.load_urdf("puma560")
+    q, qd, qdd = random_state(robot, 4)
+    P = np.array([0.1, 0.2, 0.9])
+    upper = rne.free_body(robot, q, qd, qdd, "link2", P)
+    forearm = rne.free_body(robot, q, qd, qdd, "link3", P)
+    assert relative_error(upper.joints["joint3"], -forearm.joints["joint3"]) < 1e-12
+    drive = (rne.inverse_dynamics(robot, q, qd, qdd) - rne.rotor_inertia(robot) * qdd)[2]
+    pose = rne.forward_kinematics(robot, q)["link3"]
+    axis = pose[:3, :3] @ robot.tree.joint("joint3").axis
+    at_elbow = rne.free_body(robot, q, qd, qdd, "link3", pose[:3, 3]).joints["joint3"]
+    assert at_elbow[3:] @ axis == pytest.approx(drive, rel=1e-12)

@@ -85,6 +85,16 @@ def test_the_null_space_goes_to_the_posture():
     assert np.linalg.norm(posture - q) < np.linalg.norm(posture - rne.inverse_kinematics(arm, link, pose))
 
 
+def test_joints_that_do_not_move_the_link_stay():
+    arm = robot("baxter.urdf")
+    start = rne.random_configuration(arm, 5)
+    poses = rne.forward_kinematics(arm, rne.random_configuration(arm, 6, 20))["left_hand_link"]
+    still = [j for j, name in enumerate(arm.joint_names) if "left" not in name or "gripper" in name]
+    for pose in poses:
+        q = rne.inverse_kinematics(arm, "left_hand_link", pose, start)
+        np.testing.assert_array_equal(q[still], start[still])
+
+
 def test_out_of_reach_says_how_near_it_came_and_is_near():
     arm, link = robot("ur10"), "wrist_3_link"
     pose = np.eye(4)

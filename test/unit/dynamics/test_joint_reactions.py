@@ -9,12 +9,13 @@ from support.pinocchio_oracle import Oracle
 from support.robots import file_of, robot
 from support.trees import joint as placed
 from support.trees import tree
+from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.model.assembly import assemble
-from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.model.inertia import Inertia, skew
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
+from rne_dynamics.model.tree import JointKind, KinematicTree, Payload, TreeJoint, TreeLink
 
 #: First and second derivative from values at ±1, ±2, ±3 steps, sixth order.
 FIRST = {1: 3 / 4, 2: -3 / 20, 3: 1 / 60}
@@ -196,3 +197,43 @@ def test_a_joint_splits_into_constraint_and_actuated_components(kind: JointKind)
     tau = rne.inverse_dynamics(robot, q, qd, qdd, wrenches=wrenches)
     assert relative_error(power, (tau * qd).sum(axis=1)) < 1e-12
     assert relative_error((constraint * twist.reshape(20, 6)).sum(axis=1), np.zeros(20), scale=1.0) < 1e-12
+
+
+def test_at_rest_the_base_carries_the_weight() -> None:
+    robot = model("everything", "fixed")
+    rng = np.random.default_rng(4)
+    q = rne.random_configuration(robot, rng, 5)
+    still = np.zeros(robot.n)
+    base = rne.joint_reactions(robot, q, still, still).base
+    np.testing.assert_allclose(base[:, :3], np.broadcast_to(-robot.mass * robot.gravity, (5, 3)), rtol=1e-12)
+    lever = rne.center_of_mass(robot, q)
+    np.testing.assert_allclose(base[:, 3:], np.cross(lever, base[:, :3]), rtol=1e-11, atol=1e-11)
+
+
+def test_a_force_sensor_at_the_flange_reads_the_payload() -> None:
+    """The wheel's Panda has fixed joints after its last link; the sensor reads what accelerates what it holds."""
+    path = wheel_urdf("panda.urdf")
+    com = np.array([0.02, -0.01, 0.05])
+    bare = rne.load_urdf(path)
+    loaded = rne.with_payload(bare, Payload("panda_hand", 1.5, com, np.diag([1e-3, 2e-3, 3e-3])))
+    sensor = next(j for j in bare.tree.joints if j.child == "panda_hand")
+    assert sensor.kind is JointKind.FIXED
+    rng = np.random.default_rng(9)
+    q, qd, qdd = rne.random_configuration(bare, rng), rng.normal(size=bare.n), rng.normal(size=bare.n)
+    R = rne.forward_kinematics(bare, q)["panda_hand"][:3, :3]
+    reading = rne.joint_reactions(loaded, q, qd, qdd)[sensor.name] - rne.joint_reactions(bare, q, qd, qdd)[sensor.name]
+    J, dJ = rne.jacobian(bare, q, "panda_hand"), rne.jacobian_rate(bare, q, qd, "panda_hand")
+    w, (a, dw) = R.T @ (J @ qd)[3:], ((J @ qdd + dJ @ qd).reshape(2, 3) @ R)
+    force = 1.5 * (a - R.T @ bare.gravity + skew(dw) @ com + skew(w) @ skew(w) @ com)
+    about_centre = np.diag([1e-3, 2e-3, 3e-3])
+    moment = about_centre @ dw + np.cross(w, about_centre @ w) + np.cross(com, force)
+    np.testing.assert_allclose(reading, np.concatenate([force, moment]), rtol=1e-9, atol=1e-10)
+
+
+def test_a_robot_of_fixed_joints_only() -> None:
+    links = (TreeLink("ground"), TreeLink("post", Inertia(2.0, np.array([0.1, 0.0, 0.0]))))
+    joint = TreeJoint("bolt", JointKind.FIXED, "ground", "post", position=np.array([0.0, 0.0, 1.0]))
+    robot = assemble(KinematicTree("post", links, (joint,)))
+    found = rne.joint_reactions(robot, [], [], [], wrenches={"post": [0, 0, 0, 1.0, 0, 0]})
+    np.testing.assert_allclose(found["bolt"], [0, 0, 19.62, -1.0, -1.962, 0], atol=1e-12)
+    np.testing.assert_allclose(found.base, [0, 0, 19.62, -1.0, -1.962, 0], atol=1e-12)

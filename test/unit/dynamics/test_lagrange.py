@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.differences import rate
+from support.differences import along, rate
 from support.errors import relative_error
 from support.robots import CASES, robot
 from support.trees import TREES
@@ -39,6 +39,13 @@ def test_terms_agree_with_newton_euler(model):
     weight = 1e-3 * np.linalg.norm(model.gravity) * model.mass
     assert relative_error(terms.Y, -rne.gravity_torque(model, q), scale=weight) < 1e-12
     assert np.array_equal(terms.W_dot, terms.W_dot.swapaxes(-1, -2))
+
+
+def test_rate_of_the_inertia_matrix(model):
+    q, qd, _ = states(model, 3)
+    W_dot = along(model, lambda x: rne.lagrange_terms(model, x, qd).W, q, qd)
+    terms = rne.lagrange_terms(model, q, qd)
+    assert relative_error(terms.W_dot, W_dot, scale=np.abs(terms.W).max()) < 1e-10
 
 
 def displaced(model: rne.RobotModel, q: np.ndarray, qd: np.ndarray, s: int, h: float) -> float:

@@ -54,6 +54,17 @@ def test_joint_coordinates_make_a_consistent_state_that_stays_and_come_back(mode
     assert np.abs(again.twist - states.twist).max() < 1e-12
 
 
+def test_bodies_thrown_apart_are_put_back_together(model):
+    rng = np.random.default_rng(1)
+    _, _, states = random_states(model, rng)
+    shaken = replace(states, twist=rng.normal(size=states.twist.shape))
+    apart = displaced(shaken, 0.1 * rng.normal(size=states.twist.shape))
+    assert largest(constraint_errors(model, apart)) > 0.01
+    together = consistent(model, apart)
+    assert largest(constraint_errors(model, together)) < 1e-13
+    assert np.abs(together.near - joint_coordinates(model, together)[0]).max() < 1e-14
+
+
 @pytest.mark.parametrize("model", [gripper(), floating_arm(), chain(4, rotor=0.3)], ids=lambda m: m.name)
 def test_fitting_the_twists_is_the_impact_of_least_energy(model):
     """Joint impulses cannot add energy, and what they take is the energy of the change (Carnot)."""
@@ -70,6 +81,23 @@ def test_fitting_the_twists_is_the_impact_of_least_energy(model):
     T = rne.reduced_equations(model, q, np.zeros(model.n)).motion
     rotor = MaximalSystem.of(model).rotor * joint_coordinates(model, change)[1]
     assert np.abs(np.einsum("bin,bi->n", T, momentum) + rotor).max() < 1e-12
+
+
+def test_even_bodies_that_all_lie_at_the_origin_find_their_places():
+    model = robot("puma560")
+    heap = BodyStates(np.zeros((6, 3)), np.tile([0.0, 0.0, 0.0, 1.0], (6, 1)), np.zeros((6, 6)), model.neutral)
+    assert largest(constraint_errors(model, consistent(model, heap))) < 1e-13
+
+
+def test_full_turns_are_distinguished_by_the_last_reading():
+    model = gripper()
+    q = np.array([7.0, 0.3])
+    states = body_states(model, q, np.zeros(2))
+    assert np.allclose(joint_coordinates(model, states)[0], q, atol=1e-14)
+    assert np.allclose(joint_coordinates(model, replace(states, near=np.zeros(2)))[0], [7.0 - 2.0 * np.pi, 0.3])
+    # a finger that mimics at −1.5 has turned by a half when its leader has turned by one: it must not look open
+    states = body_states(model, [0.0, 2.0 * np.pi + 0.3], np.zeros(2))
+    assert largest(constraint_errors(model, states)) < 1e-14
 
 
 def test_a_mimic_joint_off_its_gear_is_an_error_along_its_axis():

@@ -15,14 +15,19 @@ from analytic.systems import GearedTwoLink, Pendulum, PlanarTwoLink
 from support.arms import gripper
 from support.errors import relative_error
 from support.pinocchio_oracle import Oracle
-from support.robots import file_of, robot
+from support.robots import WHEEL, file_of, robot
 
 import rne_dynamics as rne
 from rne_dynamics.dynamics.kinematics.kinematics import rotation_quaternions
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.layout import MULTIPLIER, VELOCITY_INDEX
-from rne_dynamics.model.tree import JointKind
+from rne_dynamics.model.tree import JointKind, KinematicTree, Mimic, TreeJoint, TreeLink, rotation_about
 from rne_dynamics.verification.engines import random_base_motion
+
+
+def unit_and_angle(rng: np.random.Generator) -> tuple[np.ndarray, float]:
+    axis = rng.normal(size=3)
+    return axis / np.linalg.norm(axis), rng.uniform(0.0, 3.0)
 
 
 def one_by_one(model: rne.RobotModel, q, qd, tau) -> float:
@@ -71,6 +76,30 @@ def test_shuttle_arm_with_a_payload_on_an_orbiter_that_turns_against_walker_orin
     for method in ("walker_orin", "walker_orin_columns"):
         other = rne.forward_dynamics(model, q, qd, tau, base_motion=orbiter, method=method)
         assert max(relative_error(a, b) for a, b in zip(nasser, other, strict=True)) < 1e-11
+
+
+@pytest.mark.parametrize("name", [*WHEEL, "shuttle_arm"])
+def test_a_prescribed_base_is_a_floating_base_that_its_reaction_drives(name):
+    fixed, floating = robot(name), robot(name, "floating")
+    rng = np.random.default_rng(91)
+    for _ in range(5):
+        q = rne.random_configuration(fixed, rng)
+        qd, tau = rng.normal(size=(2, fixed.n))
+        motion = random_base_motion(rng)
+        load = {str(link): rng.normal(size=6) * 5.0 for link in rng.choice(fixed.link_names, 2)}
+        qdd = rne.forward_dynamics(fixed, q, qd, tau, wrenches=load, base_motion=motion)
+        v, w = np.asarray(motion.linear_velocity), np.asarray(motion.angular_velocity)
+        # a floating base's qdd is the rate of its velocity's components along its own axes: a = v̇ + ω × v
+        base_rate = np.concatenate([motion.linear_acceleration - np.cross(w, v), motion.angular_acceleration])
+        pose = np.concatenate([rng.normal(size=3), *rotation_quaternions(np.asarray(motion.rotation)[None])])
+        whole_q, whole_qd = np.concatenate([pose, q]), np.concatenate([v, w, qd])
+        found = rne.inverse_dynamics(floating, whole_q, whole_qd, np.concatenate([base_rate, qdd]), wrenches=load)
+        size = np.abs(found).max()
+        assert relative_error(found[6:], tau, scale=size) < 1e-11
+        driven = np.concatenate([found[:6], tau])
+        back = rne.forward_dynamics(floating, whole_q, whole_qd, driven, wrenches=load)
+        scale = one_by_one(floating, whole_q, whole_qd, driven)
+        assert relative_error(back, np.concatenate([base_rate, qdd]), scale=scale) < 1e-11
 
 
 # --- prescribed base motion
@@ -139,6 +168,46 @@ def test_a_control_wrench_at_a_joint_moves_the_arm_as_its_component_along_the_ax
     assert relative_error(by_wrench, by_torque, scale=scale) < 1e-11
     if model.n <= 10:  # where nothing cancels much the plain relative error shows the same
         assert relative_error(by_wrench, by_torque) < 1e-10
+
+
+def random_tree(rng: np.random.Generator, joints: int) -> KinematicTree:
+    """A random tree: all kinds of joints anywhere, rotors, joints that follow others, followers without mass."""
+    links, made = [TreeLink("root", Inertia(3.0, rng.normal(size=3), np.diag([1.0, 1.2, 0.9])))], []
+    for k in range(joints):
+        kind = rng.choice([JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC, JointKind.FLOATING],
+                          p=[0.45, 0.15, 0.3, 0.1])  # fmt: skip
+        leaders = [j.name for j in made if j.kind is not JointKind.FLOATING and j.mimic is None]
+        mimic, body = (
+            None,
+            Inertia(rng.uniform(0.2, 3.0), 0.3 * rng.normal(size=3), np.diag(rng.uniform(0.02, 0.03, 3))),
+        )
+        if leaders and kind is not JointKind.FLOATING and rng.random() < 0.35:
+            mimic = Mimic(str(rng.choice(leaders)), rng.normal(), rng.normal())
+        parents = [link.name for link in links if link.inertia is not None]
+        made.append(TreeJoint(
+            f"j{k}", kind, str(rng.choice(parents)), f"l{k}", rotation=rotation_about(*unit_and_angle(rng)),
+            position=0.5 * rng.normal(size=3), axis=rng.normal(size=3), mimic=mimic,
+            rotor_inertia=float(rng.choice([0.0, 0.3])),
+        ))  # fmt: skip
+        links.append(TreeLink(f"l{k}", None if mimic and rng.random() < 0.3 else body))
+    return KinematicTree("random", tuple(links), tuple(made))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_trees_against_walker_orin_and_there_and_back(seed):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, int(rng.integers(1, 16)))
+    model = rne.assemble(tree, base="floating" if seed % 4 == 0 else "fixed")
+    q = rne.random_configuration(model, rng)
+    qd, qdd = rng.normal(size=(2, model.n))
+    base = None if model.base == "floating" else random_base_motion(rng)
+    load = {str(link): rng.normal(size=6) for link in rng.choice(model.link_names, 2)}
+    tau = rne.inverse_dynamics(model, q, qd, qdd, wrenches=load, base_motion=base)
+    nasser = rne.forward_dynamics(model, q, qd, tau, wrenches=load, base_motion=base)
+    other = rne.forward_dynamics(model, q, qd, tau, wrenches=load, base_motion=base, method="walker_orin_columns")
+    scale = one_by_one(model, q, qd, tau)
+    assert relative_error(nasser, other, scale=scale) < 1e-12
+    assert relative_error(nasser, qdd, scale=scale) < 1e-12
 
 
 # --- trees of any kind

@@ -8,6 +8,7 @@ from support.exact import cos_sin, error, exact, exponential
 from support.robots import robot
 
 import rne_dynamics as rne
+from rne_dynamics.dynamics.free_bodies.state import body_states, constraint_errors, displaced
 from rne_dynamics.dynamics.kinematics.kinematics import (
     quaternion_matrices,
     rotation_quaternions,
@@ -62,3 +63,14 @@ def test_a_floating_joint_moves_along_a_screw_of_any_turn(angle):
         there = rne.integrate_configuration(arm, q, step)
         assert error(there[:3], V @ exact(v)) < 1e-15
         assert error(quaternion_matrices(there[None, 3:7])[0], R) < 2e-15
+
+
+def test_a_body_turned_over_across_its_joint_is_half_a_turn_off():
+    arm = robot("panda.urdf")
+    states = body_states(arm, np.zeros(arm.nq), np.zeros(arm.n))
+    for angle in (1e-12, 1e-6, 1.0, 3.0, np.pi - 1e-10, np.pi):
+        for axis in ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.6, 0.8, 0.0]):
+            step = np.zeros((arm.bodies, 6))
+            step[3, 3:] = angle * np.array(axis)
+            position, _ = constraint_errors(arm, displaced(states, step))
+            assert np.linalg.norm(position[3, 3:]) == pytest.approx(angle, rel=1e-3 if angle < 1e-9 else 1e-9)

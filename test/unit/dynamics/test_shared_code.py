@@ -10,6 +10,7 @@ import pytest
 
 import rne_dynamics as rne
 from rne_dynamics.dynamics.declared import specialised
+from rne_dynamics.errors import ArgumentError
 
 FUNCTIONS = {
     "inverse_dynamics": 3, "forward_dynamics": 3, "mass_matrix": 1, "bias_torque": 2, "gravity_torque": 1,
@@ -57,6 +58,15 @@ def test_payloads_share_the_code(kind):
     assert made > 0
 
 
+def test_links_that_do_not_move_have_no_velocity():
+    for robot in pair("arm"):
+        link = robot.link_names[0]
+        for rows in ((), (1,), (5,)):
+            q = np.full((*rows, robot.n), 0.3)
+            for J in (rne.jacobian(robot, q, link), rne.jacobian_rate(robot, q, q, link)):
+                np.testing.assert_array_equal(J, np.zeros((*rows, 6, robot.n)))
+
+
 def with_tool_at(place):
     """An arm whose tool is fixed at a place of its hand."""
     tree = rne.load_urdf("puma560").tree
@@ -75,6 +85,27 @@ def test_each_tool_has_its_own_place():
             (rne.forward_kinematics(general, q)["tool"], rne.forward_kinematics(shared, q)["tool"]),
         ):
             np.testing.assert_allclose(other, tool, rtol=0.0, atol=1e-12)
+
+
+def test_moving_bases_and_loads():
+    general, shared = pair("arm")
+    options = {
+        "base_motion": rne.BaseMotion(angular_velocity=(0.3, -0.2, 0.5), linear_acceleration=(1.0, 2.0, -0.5)),
+        "wrenches": {general.link_names[-1]: np.arange(6.0)},
+    }
+    payload = rne.Payload(general.link_names[-1], 1.0, (0.1, 0.0, 0.05), 0.01 * np.eye(3))
+    answers(shared, 4, **options)
+    made = specialised._made.cache_info().misses
+    agree(answers(general.with_payload(payload), 4, **options), answers(shared.with_payload(payload), 4, **options))
+    assert specialised._made.cache_info().misses == made
+
+
+def test_what_is_not_one_state_of_finite_numbers_is_refused_as_ever():
+    _, shared = pair("arm")
+    for bad in (np.full(6, np.nan), np.zeros(5), "q"):
+        with pytest.raises(ArgumentError):
+            rne.mass_matrix(shared, bad)
+    np.testing.assert_array_equal(rne.gravity_torque(shared, [0.0] * 6), rne.gravity_torque(shared, np.zeros(6)))
 
 
 def test_another_gravity_is_not_taken_for_the_same():

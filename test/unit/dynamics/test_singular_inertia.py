@@ -17,6 +17,7 @@ from support.mechanisms import four_bar
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.inverse_dynamics import closed_forward_dynamics
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_ENGINES
 from rne_dynamics.dynamics.free_bodies.state import body_states
 from rne_dynamics.errors import ModelError, SingularInertiaError
@@ -200,3 +201,14 @@ def test_a_little_inertia_is_enough():
             tau = rne.inverse_dynamics(robot, q, qd, qdd)
             for method in FORWARD_ENGINES:
                 assert np.abs(rne.forward_dynamics(robot, q, qd, tau, method=method) - qdd).max() < 1e-4
+
+
+def test_the_scale_bounds_the_diagonal_of_the_mass_matrix():
+    """And is no more than what stretching the robot out would make of it."""
+    rng = np.random.default_rng(6)
+    for robot in (chain(6), gripper(), rne.load_urdf("puma560"), rne.load_urdf("scara")):
+        q = rne.random_configuration(robot, rng, 20)
+        scale, M = inertia_scale(robot, q), rne.mass_matrix(robot, q)
+        diagonal = np.diagonal(M, axis1=1, axis2=2)
+        assert (diagonal <= scale * (1.0 + 1e-12)).all()
+        assert (scale < 1e4 * diagonal).all()

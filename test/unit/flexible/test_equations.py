@@ -58,6 +58,22 @@ def test_undeflected_it_is_the_rigid_arm(hanging: FlexibleArm) -> None:
         )
 
 
+def test_as_the_links_get_stiffer_the_efforts_become_the_rigid_arms() -> None:
+    """EI up by 10¹²: what is left of the deflections is below the tolerance."""
+    arm = two_link_arm(stiffness=1e12)
+    rng = np.random.default_rng(3)
+    q, qd, qdd = rng.normal(size=(3, 5, 2))
+    tau, delta = quasi_static(arm, q, qd, qdd)
+    np.testing.assert_allclose(tau, rne.inverse_dynamics(arm.robot, q, qd, qdd), rtol=1e-9, atol=1e-9)
+    assert np.abs(delta).max() < 1e-9
+    # the error falls with the stiffness: ten times stiffer, ten times nearer
+    errors = []
+    for stiffness in (1e3, 1e4):
+        soft = quasi_static(two_link_arm(stiffness=stiffness), q, qd, qdd).tau
+        errors.append(np.abs(soft - rne.inverse_dynamics(arm.robot, q, qd, qdd)).max())
+    assert errors[0] / errors[1] == pytest.approx(10.0, rel=0.05)
+
+
 def test_inertia_matrix_is_symmetric_positive_definite(hanging: FlexibleArm) -> None:
     """Every mode at once up to 10 % of the length; half that where shortening counts, for its square does not."""
     for arm in arms(hanging):
@@ -106,6 +122,20 @@ def test_forward_after_inverse_is_the_identity(hanging: FlexibleArm) -> None:
         scale = max(np.abs(deltadd).max(), 1.0)
         np.testing.assert_allclose(back.qdd, qdd, atol=1e-10 * scale)
         np.testing.assert_allclose(back.deltadd, deltadd, atol=1e-10 * scale)
+
+
+def test_leading_dimensions_broadcast(hanging: FlexibleArm) -> None:
+    arm = hanging
+    states = [random_state(arm, seed) for seed in range(6)]
+    q, delta, qd, deltad = (np.array(column).reshape(3, 2, -1) for column in zip(*states, strict=True))
+    J, bias = equations_of_motion(arm, q, delta, qd[0, 0], deltad)
+    assert J.shape == (3, 2, arm.nz, arm.nz)
+    one = equations_of_motion(arm, q[2, 1], delta[2, 1], qd[0, 0], deltad[2, 1])
+    assert np.array_equal(J[2, 1], one.J)
+    assert np.array_equal(bias[2, 1], one.bias)
+    tau, _ = flexible_inverse_dynamics(arm, q, delta, qd, deltad, np.ones(arm.n))
+    assert tau.shape == (3, 2, arm.n)
+    assert flexible_forward_kinematics(arm, q, delta)["tip"].shape == (3, 2, 4, 4)
 
 
 @pytest.mark.filterwarnings("ignore::rne_dynamics.flexible.BendingRangeWarning")

@@ -15,7 +15,7 @@ from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.model.tree import Mimic
+from rne_dynamics.model.tree import JointKind, Mimic, TreeJoint, TreeLink
 
 
 def test_what_is_fixed_on_the_end_of_a_flexible_link_is_a_body_of_its_own() -> None:
@@ -30,6 +30,25 @@ def test_what_is_fixed_on_the_end_of_a_flexible_link_is_a_body_of_its_own() -> N
     assert arm.mode_names == ("link1/y1", "link1/y2", "link2/y1", "link2/y2")
     assert arm.mode_slice("link2") == slice(2, 4)
     assert arm.mass == pytest.approx(1.3)
+
+
+def test_what_is_fixed_at_the_root_stays_part_of_the_link() -> None:
+    """A motor on the hub, and a bracket fixed to that motor."""
+    arm = two_link_arm()
+    tree = arm.robot.tree
+    motor = TreeLink("motor", Inertia(0.4, np.array([-0.05, 0.0, 0.0]), 1e-3 * np.eye(3)))
+    tree = replace(
+        tree,
+        links=(*tree.links, motor, TreeLink("bracket", Inertia(0.1))),
+        joints=(
+            *tree.joints,
+            TreeJoint("bolt", JointKind.FIXED, "link2", "motor", position=np.array([-0.02, 0.01, 0.0])),
+            TreeJoint("screw", JointKind.FIXED, "motor", "bracket", position=np.array([0.3, 0.0, 0.0])),
+        ),
+    )
+    loaded = FlexibleArm(assemble(tree), arm.flexible_links)
+    assert loaded.body_model.bodies == 3
+    assert loaded.body_model.links["bracket"].body == loaded.body_model.links["link2"].body
 
 
 ARM = two_link_arm()

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.wheel import wheel_urdf
 
 pytest.importorskip("trimesh", reason="trimesh reads the meshes: pip install '.[test]'")
 
@@ -22,6 +23,21 @@ from rne_dynamics.model.principal import without
 from rne_dynamics.model.tree import rotation_about
 
 CUBE = trimesh.creation.box((0.1, 0.2, 0.3))
+ROUND = {
+    "cylinder": (lambda n: trimesh.creation.cylinder(0.1, 0.4, sections=n), solids.cylinder(0.1, 0.4, mass=1)),
+    "tube": (lambda n: trimesh.creation.annulus(0.07, 0.1, 0.4, sections=n), solids.tube(0.1, 0.07, 0.4, mass=1)),
+    "cone": (lambda n: trimesh.creation.cone(0.1, 0.4, sections=n), solids.cone(0.1, 0.4, mass=1)),
+    "torus": (
+        lambda n: trimesh.creation.torus(0.3, 0.1, major_sections=n, minor_sections=n), solids.torus(0.3, 0.1, mass=1)
+    ),
+    "sphere": (lambda n: trimesh.creation.uv_sphere(0.2, count=(n, n)), solids.sphere(0.2, mass=1)),
+    "capsule": (
+        lambda n: trimesh.creation.capsule(height=0.3, radius=0.1, count=(n, n)).apply_translation(
+            -trimesh.creation.capsule(height=0.3, radius=0.1, count=(n, n)).bounds.mean(axis=0)
+        ),
+        solids.capsule(0.1, 0.3, mass=1),
+    ),
+}  # fmt: skip
 
 
 def own(mesh: trimesh.Trimesh) -> TriangleMesh:
@@ -37,6 +53,14 @@ def close(body: Inertia, expected: Inertia, tolerance: float) -> None:
 def test_a_box_is_exact() -> None:
     close(mesh_inertia(own(CUBE), density=2700.0), solids.box(0.1, 0.2, 0.3, density=2700.0), 1e-13)
     close(mesh_inertia(own(CUBE), mass=1.5), solids.box(0.1, 0.2, 0.3, mass=1.5), 1e-13)
+
+
+@pytest.mark.parametrize("name", ROUND)
+def test_round_bodies_converge_to_the_closed_forms(name: str) -> None:
+    make, solid = ROUND[name]
+    errors = [relative_error(mesh_inertia(own(make(n)), mass=1.0).about_origin, solid.about_origin) for n in (32, 64)]
+    assert errors[1] < 5e-3
+    assert 3.5 < errors[0] / errors[1] < 4.7  # a polygon misses its circle by the square of the side
 
 
 @settings(max_examples=30)
@@ -110,6 +134,31 @@ def test_triangles_that_face_different_ways_are_refused_and_repaired_when_asked(
     close(mesh_inertia(load_mesh(path, repair=True), mass=1.0), solids.box(0.1, 0.2, 0.3, mass=1.0), 1e-6)
 
 
+def test_repair_leaves_good_meshes_alone_and_welds_loose_corners(tmp_path: Path) -> None:
+    hole = trimesh.creation.box((0.02, 0.03, 0.04))
+    hole.invert()
+    hollow = trimesh.util.concatenate([CUBE, hole])
+    path = tmp_path / "hollow.ply"
+    hollow.export(path)
+    # PLY keeps float32; turning the cavity's triangles round would have added it
+    assert mesh_inertia(load_mesh(path, repair=True), density=1.0).mass == pytest.approx(0.006 - 0.000024, rel=1e-6)
+    loose = np.random.default_rng(1).uniform(-4e-7, 4e-7, size=(12, 3, 3)) + CUBE.vertices[CUBE.faces]
+    path = tmp_path / "loose.off"
+    trimesh.Trimesh(loose.reshape(-1, 3), np.arange(36).reshape(12, 3), process=False).export(path, digits=12)
+    with pytest.raises(ModelError, match="it is not closed"):
+        mesh_inertia(load_mesh(path), mass=1.0)
+    close(mesh_inertia(load_mesh(path, repair=True), mass=1.0), solids.box(0.1, 0.2, 0.3, mass=1.0), 2e-5)
+
+
+@pytest.mark.parametrize("name", ["link0", "link5", "hand", "finger"])
+def test_meshes_of_a_real_arm(name: str) -> None:
+    """The Panda's collision meshes are hulls as they ship, so that the convex hull changes next to nothing."""
+    path = next(wheel_urdf("panda.urdf").parents[1].rglob(f"collision/{name}.stl"))
+    body, hull = (mesh_inertia(load_mesh(path, hull=h), density=1000.0) for h in (False, True))
+    assert 0.0 < body.mass <= hull.mass * (1.0 + 1e-6)
+    assert relative_error(body.inertia, hull.inertia) < 1e-3
+
+
 def test_the_convex_hull_closes_everything_that_is_not_flat(tmp_path: Path) -> None:
     path = tmp_path / "half.stl"
     trimesh.Trimesh(CUBE.vertices, CUBE.faces[:9], process=False).export(path)
@@ -126,6 +175,11 @@ def test_a_mesh_inside_out_or_flat_is_refused() -> None:
     flat = TriangleMesh(np.eye(3), [[0, 1, 2], [2, 1, 0]])
     with pytest.raises(ModelError, match="it encloses no volume"):
         mesh_inertia(flat, mass=1.0)
+
+
+def test_triangles_without_area_do_no_harm() -> None:
+    faces = np.vstack([CUBE.faces, [[0, 0, 1], [2, 2, 2]]])
+    close(mesh_inertia(TriangleMesh(CUBE.vertices, faces), mass=1.0), solids.box(0.1, 0.2, 0.3, mass=1.0), 1e-12)
 
 
 @pytest.mark.parametrize(

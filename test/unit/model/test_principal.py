@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -81,6 +83,20 @@ def test_principal_axes_diagonalise_and_are_right_handed(body, R) -> None:
     check_physical(body, "cloud", fix="none")
 
 
+def test_signs_and_order_are_fixed() -> None:
+    J = np.diag([3.0, 1.0, 2.0])
+    principal = principal_axes(J)
+    assert principal.moments.tolist() == [1.0, 2.0, 3.0]
+    assert principal.axes.T.tolist() == [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+    assert principal.symmetry is Symmetry.NONE
+    assert principal.symmetry_axis is None
+    # the same from a body turned half round any axis
+    for k in range(3):
+        H = -np.eye(3)
+        H[k, k] = 1.0
+        assert principal_axes(H @ J @ H.T).axes.tolist() == principal.axes.tolist()
+
+
 @pytest.mark.parametrize(
     ("J", "axis", "axes"),
     [
@@ -98,6 +114,20 @@ def test_bodies_of_revolution_take_the_frames_axes_across(J, axis, axes) -> None
     assert principal_axes(J + wobble).axes == pytest.approx(principal.axes, abs=1e-9)
 
 
+def test_tilted_revolution_and_sphere() -> None:
+    z = np.array([0.6, 0.0, 0.8])
+    J = 3.0 * np.outer(z, z) + 2.0 * (np.eye(3) - np.outer(z, z))
+    principal = principal_axes(J)
+    assert principal.axes[:, 2] == pytest.approx(z)
+    assert principal.axes[:, 0] == pytest.approx([0.0, 1.0, 0.0])  # of the frame's axes the one that lies across
+    assert principal_axes(2.0 * np.eye(3)).symmetry is Symmetry.SPHERICAL
+    assert principal_axes(2.0 * np.eye(3)).axes.tolist() == np.eye(3).tolist()
+    assert principal_axes(np.zeros((3, 3))).symmetry is Symmetry.SPHERICAL
+    rounded = np.diag([0.133333, 0.133334, 0.2])
+    assert principal_axes(rounded).symmetry is Symmetry.NONE
+    assert principal_axes(rounded, tolerance=1e-4).symmetry is Symmetry.AXIAL
+
+
 def test_planes_of_symmetry() -> None:
     assert symmetry_planes(solids.box(1, 2, 3, mass=1)) == ("xy", "yz", "zx")
     assert symmetry_planes(solids.hemisphere(1, mass=1)) == ("yz", "zx")
@@ -110,10 +140,26 @@ def test_planes_of_symmetry() -> None:
     assert symmetry_planes(Inertia(0.0, np.zeros(3), np.eye(3))) == ("xy", "yz", "zx")
 
 
+@given(st.lists(vector, min_size=2, max_size=5), st.sampled_from([("xy", 2), ("yz", 0), ("zx", 1)]))
+def test_a_body_and_its_mirror_image_have_that_plane(points, plane) -> None:
+    name, across = plane
+    mirror = np.ones(3)
+    mirror[across] = -1.0
+    r = np.array([*points, *(p * mirror for p in points)])
+    m = np.tile(np.linspace(0.5, 1.5, len(points)), 2)
+    assert name in symmetry_planes(cloud(r, m))
+
+
 @given(side, side, side, st.floats(0.01, 50.0))
 def test_the_equivalent_box_of_a_box_is_that_box(x, y, z, mass) -> None:
     moments = np.diag(solids.box(x, y, z, mass=mass).inertia)
     assert equivalent_box(mass, moments) == pytest.approx([x, y, z], rel=1e-6, abs=1e-6)
+
+
+def test_no_box_for_what_no_body_is() -> None:
+    assert equivalent_box(1.0, [1.0, 1.0, 2.5]) is None
+    assert equivalent_box(0.0, [1.0, 1.0, 1.0]) is None
+    assert equivalent_box(12.0, [1.0, 1.0, 2.0]) == pytest.approx([1.0, 1.0, 0.0])
 
 
 @pytest.mark.parametrize(
@@ -135,3 +181,14 @@ def test_axes_must_be_a_rotation() -> None:
             Inertia(1.0).about((0.0, 0.0, 0.0), bad)
     with pytest.raises(ModelError, match="point has shape"):
         Inertia(1.0).about((0.0, 0.0))
+
+
+def test_every_order_of_axes_gives_the_same_principal_frame() -> None:
+    """Permuting a body's axes permutes its principal axes, whatever LAPACK makes of it."""
+    R = rotation_about(np.array([2.0, -1.0, 2.0]) / 3.0, 0.7)
+    J = R @ np.diag([1.0, 2.0, 2.5]) @ R.T
+    for order in itertools.permutations(range(3)):
+        P = np.eye(3)[list(order)]
+        axes = principal_axes(P @ J @ P.T).axes
+        back = P.T @ axes
+        assert np.abs(np.abs(back) - np.abs(principal_axes(J).axes)).max() < 1e-12

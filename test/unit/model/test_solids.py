@@ -12,7 +12,7 @@ from support.errors import relative_error
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model import solids
 from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.model.principal import composite, without
+from rne_dynamics.model.principal import composite, principal_moments, triangle_margin, without
 
 RHO = 2700.0
 #: One call of each solid; thin ones in `THIN`.
@@ -167,6 +167,17 @@ def test_thin_bodies_weigh_by_their_section(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", solids.SOLIDS)
+def test_mass_and_density_agree_and_bodies_are_physical(name: str) -> None:
+    make = solids.SOLIDS[name]
+    lengths, section = THIN.get(name, (THICK.get(name), None))
+    by_density = make(*lengths, density=1234.0, **({section: 2e-3} if section else {}))
+    close(make(*lengths, mass=by_density.mass), by_density)
+    moments = principal_moments(by_density.inertia)
+    assert triangle_margin(moments) >= -1e-12 * moments[2]
+    assert moments[0] >= 0.0
+
+
+@pytest.mark.parametrize("name", solids.SOLIDS)
 def test_what_is_wrong_is_named(name: str) -> None:
     make = solids.SOLIDS[name]
     lengths, _ = THIN.get(name, (THICK.get(name), None))
@@ -204,6 +215,14 @@ def test_holes_leave_what_a_tube_is() -> None:
     close(drilled, solids.tube(0.1, 0.07, 0.4, density=RHO))
 
 
+def test_an_eccentric_hole_moves_the_mass_centre_away_from_it() -> None:
+    plate = solids.cylinder(0.1, 0.01, density=RHO)
+    hole = solids.cylinder(0.03, 0.01, density=RHO).moved(np.eye(3), (0.05, 0.0, 0.0))
+    rest = without(plate, hole)
+    assert rest.com[0] == pytest.approx(-0.05 * 9.0 / 91.0, rel=1e-12)
+    close(rest + hole, plate)
+
+
 def test_impossible_holes_are_refused() -> None:
     small, big = solids.sphere(0.1, density=RHO), solids.sphere(0.2, density=RHO)
     with pytest.raises(ModelError, match="some mass must be left; a hole must lie within the material"):
@@ -215,3 +234,9 @@ def test_impossible_holes_are_refused() -> None:
         without(big, outside)
     with pytest.raises(ModelError, match="a composite without parts"):
         composite([])
+
+
+def test_a_hole_that_breaks_the_triangle_inequality_is_refused() -> None:
+    # a flat plate has no room for a rod across it
+    with pytest.raises(ModelError, match="the largest must not exceed the sum of the others"):
+        without(solids.plate(1.0, 1.0, mass=1.0), solids.rod(0.4, mass=0.1))

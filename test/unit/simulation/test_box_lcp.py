@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from rne_dynamics.simulation.stepping.contact import box_lcp
+from rne_dynamics.simulation.stepping.contact import _relax, box_lcp
 
 
 def solve(A, b, lo, hi, solver=box_lcp):
@@ -69,6 +69,14 @@ def test_the_solution_is_the_only_one_that_enumeration_finds():
                 found.append(r)
         assert len(found) == 1
         np.testing.assert_allclose(solve(A, b, lo, hi)[0], found[0], rtol=1e-8, atol=1e-12)
+
+
+def test_relaxation_comes_to_the_same_answer():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        B = rng.normal(size=(5, 5))
+        data = B @ B.T + np.eye(5), rng.normal(size=5), -rng.uniform(0, 1, 5), rng.uniform(0, 1, 5)
+        np.testing.assert_allclose(solve(*data, solver=_relax)[0], solve(*data)[0], atol=1e-10)
 
 
 def test_a_box_without_width_and_a_problem_without_rows():

@@ -11,7 +11,8 @@ from support.arms import chain
 
 import rne_dynamics as rne
 from rne_dynamics.errors import ArgumentError, SimulationError
-from rne_dynamics.model.tree import Limits
+from rne_dynamics.model.tree import Friction, Limits
+from rne_dynamics.simulation.mismatch.different_arm import SMOOTH
 
 ROTOR, STIFFNESS = 0.6, 800.0
 ARM = chain(2, rotor=ROTOR)
@@ -68,6 +69,24 @@ def test_an_elastic_arm_moves_as_in_mujoco() -> None:
     assert np.abs(log.q - theirs).max() < 1.2e-5
 
 
+def test_it_stays_at_rest_on_its_springs() -> None:
+    held = rne.gravity_torque(ARM, np.zeros(2))
+    log = rne.Rollout(
+        rne.ArmPlant(ARM), rne.PdGravity(ARM, rne.Gains(np.zeros(2), np.zeros(2), np.zeros(2))), rne.Quintic(
+            np.zeros(2), np.zeros(2), 0.2), mismatch=rne.Mismatch(stiffness=STIFFNESS, backlash=0.01, encoder="link"),
+    ).run()  # fmt: skip
+    assert np.abs(held).max() > 0.1
+    assert np.abs(log.q).max() < 1e-9
+
+
+def test_stiff_springs_are_an_arm_without_springs() -> None:
+    law = rne.ComputedTorque(ARM, rne.Gains.critically_damped(2, 20.0))
+    move = rne.Quintic(np.zeros(2), np.array([0.5, -0.4]), 0.4)
+    stiff, rigid = (rne.Rollout(rne.ArmPlant(ARM), law, move, mismatch=rne.Mismatch(stiffness=k)).run()
+                    for k in (1e6, np.inf))  # fmt: skip
+    assert np.abs(stiff.q - rigid.q).max() < 1e-4
+
+
 def test_backlash_is_what_the_link_moves_freely() -> None:
     # lying: gravity along both axes' plane does nothing
     arm = ARM.with_gravity(np.zeros(3))
@@ -79,6 +98,14 @@ def test_backlash_is_what_the_link_moves_freely() -> None:
     assert gap < log.q[:, 0].max() < 1.5 * gap, "it touches the spring, and not before the play is over"
     free = log.time < 0.9 * gap / 0.3
     assert np.abs(log.qd[free, 0] - 0.3).max() < 0.15
+
+
+def test_friction_of_the_motor_holds_it() -> None:
+    arm = chain(2, rotor=ROTOR, friction=Friction(coulomb_forward=20.0, coulomb_backward=20.0))
+    log = run(rne.Mismatch(stiffness=STIFFNESS), arm, seconds=0.5)
+    assert np.abs(log.q).max() < 0.1, "efforts of 3 N m do not move a motor with 20 N m of friction"
+    assert np.abs(log.q).max() > 0.0
+    assert SMOOTH <= 1e-3
 
 
 def test_what_elastic_joints_need() -> None:

@@ -40,6 +40,18 @@ def energy(arm: FlexibleArm, state: State) -> float:
     return float(kinetic + flexible_potential_energy(arm, state.q, state.delta))
 
 
+@pytest.mark.slow
+def test_free_motion_keeps_its_energy_over_twenty_seconds(arm):
+    """Relative to the largest kinetic energy; one step a millisecond; the joints turn round several times."""
+    there = moving(arm)
+    log = free_motion(
+        ArmPlant(arm), there.q, there.qd, delta=there.delta, deltad=there.deltad, seconds=20.0, record_dt=1e-2
+    )
+    assert np.abs(log.energy - log.energy[0]).max() < 1e-6 * log.kinetic.max()
+    assert (np.ptp(log.q, axis=0) > 2.0 * np.pi).all()
+    assert np.linalg.norm(log.tip[-200:, :, :3], axis=-1).max() > 4e-3  # m, and all the way
+
+
 def test_free_motion_keeps_its_energy_over_seconds(arm):
     """Relative to the largest kinetic energy; one step of 2 ms."""
     there = moving(arm)
@@ -76,6 +88,24 @@ def test_the_work_of_motors_less_friction_and_damping_is_the_energy_gained():
     p = np.array(power)
     work = dt / 3.0 * (p[0] + 4.0 * p[1::2].sum() + 2.0 * p[2:-1:2].sum() + p[-1])  # Simpson's rule
     assert abs(work - (energy(arm, state) - first)) < 1e-6 * np.abs(p).max() * 0.4
+
+
+@pytest.mark.slow
+def test_ever_stiffer_links_follow_the_rigid_arm_at_steps_that_are_long_for_them():
+    """With EI a million times as large a step is many periods of every mode, of the fastest one thousands."""
+    gaps = []
+    for stiffness in (1e4, 1e6):
+        arm = two_link_arm(stiffness=stiffness)
+        q, qd, effort = np.array([0.3, 0.8]), np.array([2.0, -3.0]), np.array([0.5, -0.2])
+        plant = ArmPlant(arm)
+        fastest = linearised(arm, q).frequencies[-1]
+        bent = stepped(plant, checked_state(arm, q, qd), effort, 1000)
+        stiff = stepped(ArmPlant(arm.robot), State(0.0, q, qd), effort, 1000)
+        gaps.append(np.abs(bent.q - stiff.q).max())
+        assert np.isfinite(stacked(bent)).all()
+    assert fastest * 1e-3 > 30.0
+    assert gaps[0] < 1e-3
+    assert gaps[1] < 1e-5
 
 
 def test_too_stiff_for_runge_kutta_is_stepped_by_gauss():

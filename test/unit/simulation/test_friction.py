@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from analytic.systems import PlanarTwoLink
-from support.arms import MASS, gripper, slider
+from support.arms import MASS, chain, gripper, slider
 from support.stepped import moved
 
 from rne_dynamics.description.urdf import load_urdf
@@ -81,3 +81,14 @@ def test_viscous_friction_however_stiff_does_not_blow_up(stiffness):
     state = moved(plant, [0.0], [5.0], [D * 0.1], 0.05, 1e-3)
     assert state.qd[0] == pytest.approx(0.1, rel=1e-6)
     assert 0.0 < state.q[0] < 0.05
+
+
+def test_both_methods_agree_on_a_falling_arm_with_friction():
+    robot = chain(3, Friction(0.1, 0.5, 0.5))
+    plant = ArmPlant(robot)
+    start = np.array([0.3, -0.4, 0.8]), np.zeros(3), np.zeros(3)
+    exact = moved(plant, *start, 0.6, 1e-3)
+    rough = [moved(plant, *start, 0.6, dt, "semi_implicit") for dt in (2e-3, 1e-3)]
+    errors = [np.abs(state.q - exact.q).max() for state in rough]
+    assert errors[1] < 2e-3
+    assert errors[1] == pytest.approx(0.5 * errors[0], rel=0.2)

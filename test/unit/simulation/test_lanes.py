@@ -74,6 +74,18 @@ def test_samples_do_not_depend_on_those_stepped_with_them():
             assert_close(getattr(many, f"kept_{name}")[s], getattr(log, name)[::5], name)
 
 
+def test_all_samples_in_an_event_at_once():
+    robot = chain(2, Friction(0.1, 0.2, 0.2), LIMITS).with_own_code()
+    rollout = rollout_of(robot)
+    q, qd = np.full((S, 2), 0.29), np.full((S, 2), 3.0)
+    many = rollout.run_many(rollout.samples(S).with_start(q, qd))
+    log = rollout.run(q[0], qd[0])
+    assert 0.2999 < log.q.max() <= 0.3
+    for s in range(S):
+        assert_close(many.q[s], log.q[-1], "q")
+        np.testing.assert_array_equal(many.q[s], many.q[0])
+
+
 def test_a_sample_that_machine_code_refuses_or_that_fails_leaves_the_others_alone():
     robot = chain(2, Friction(0.1, 0.2, 0.2)).with_own_code()
     rollout = rollout_of(robot)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.arms import floating_arm, gripper
@@ -7,7 +9,7 @@ from support.robots import robot
 from support.stepped import stepped
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.free_bodies.state import body_states
+from rne_dynamics.dynamics.free_bodies.state import body_states, consistent, constraint_errors
 from rne_dynamics.errors import ArgumentError, SimulationError
 from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
@@ -75,6 +77,19 @@ def test_the_order_of_the_integrator_survives_projection():
     exact, _ = reduced_motion(model, [0.5, 1.0], [1.0, 0.0], 0.4, 5e-4)
     errors = [np.abs(simulate_maximal(model, start, 0.4, 0.4 / k).q[-1] - exact).max() for k in (20, 40)]
     assert errors[1] < errors[0] / 12.0
+
+
+@pytest.mark.slow
+def test_an_inconsistent_start_is_projected_and_stays_consistent():
+    model = robot("puma560")
+    rng = np.random.default_rng(0)
+    states = body_states(model, rng.uniform(-1.0, 1.0, 6), np.zeros(6))
+    broken = replace(states, position=states.position + 0.02 * rng.normal(size=(6, 3)), twist=rng.normal(size=(6, 6)))
+    assert np.abs(constraint_errors(model, broken)[0]).max() > 0.02
+    log = simulate_maximal(model, consistent(model, broken), 0.1, 2e-3)
+    assert log.position_error.max() < 1e-12
+    # the first step's projection does the same
+    assert simulate_maximal(model, broken, 0.01, 2e-3).position_error[1:].max() < 1e-12
 
 
 def test_efforts_and_loads_act():

@@ -54,6 +54,16 @@ def test_parameters_are_those_asked_for() -> None:
     np.testing.assert_allclose(rne.gravity_torque(loaded, q), rne.gravity_torque(known, q), rtol=1e-12)
 
 
+def test_a_seed_gives_one_arm_and_kinds_do_not_change_each_other() -> None:
+    arm = rne.load_urdf("puma560")
+    drawn = rne.Mismatch(seed=3, mass=0.1).robot(arm)
+    again, also, other = (rne.Mismatch(seed=seed, mass=0.1, centre=centre, friction=0.2).robot(arm)
+                          for seed, centre in ((3, 0.0), (3, 0.01), (4, 0.0)))  # fmt: skip
+    assert drawn.mass == again.mass == also.mass != other.mass
+    assert 0.9 * arm.mass < drawn.mass < 1.1 * arm.mass
+    assert (rne.center_of_mass(again, np.zeros(6)) != rne.center_of_mass(also, np.zeros(6))).any()
+
+
 def test_delayed_efforts_act_later() -> None:
     log = run(rne.Mismatch(delay=0.003), dt=0.5e-3, control_dt=1e-3)
     sent = sum(log.terms.values())

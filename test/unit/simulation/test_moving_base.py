@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
+from scipy.integrate import cumulative_simpson, solve_ivp
 from support.errors import relative_error
 from support.moving_bases import Lift, Swell, Turntable
 
@@ -24,9 +24,12 @@ from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.base_motion import check_base_trajectory
+from rne_dynamics.simulation.plant.coordinates import State, checked_state
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.rollout import Rollout, simulate
 from rne_dynamics.simulation.runs.free_motion import free_motion
+from rne_dynamics.simulation.runs.simulator import Simulator
+from rne_dynamics.simulation.stepping.stepping import integrate, step
 
 SWELL = Swell()
 PUMA = rne.load_urdf("puma560")
@@ -72,6 +75,25 @@ def test_motion_and_order_of_the_step_against_pinocchio_with_a_driven_free_flyer
         error.append(np.abs(np.concatenate([log.q[-1], log.qd[-1]]) - expected).max())
     assert error[2] < 1e-9 * np.abs(expected).max()
     assert 12.0 < error[0] / error[1] < 20.0, "fourth order: the base is taken at the times of the stages"
+
+
+def test_energy_balance_with_the_power_of_the_base():
+    tau = held_up(PUMA)
+    log = free_motion(smooth(PUMA, SWELL), START, seconds=1.0, effort=tau)
+    moments = [SWELL.motion(t) for t in log.time.tolist()]
+    fields = ("linear_acceleration", "angular_velocity", "angular_acceleration", "linear_velocity", "rotation")
+    base = BaseMotion(*(np.array([getattr(moment, name) for moment in moments]) for name in fields))
+    qdd = rne.forward_dynamics(PUMA, log.q, log.qd, tau, base_motion=base)
+    # what the base gives to the first joint; the root link's own inertia is the base's
+    first = rne.joint_reactions(PUMA, log.q, log.qd, qdd, base_motion=base)[PUMA.joint_names[0]]
+    pose = rne.forward_kinematics(PUMA, log.q)[PUMA.tree.joints[0].child]
+    force = np.einsum("tij,tj->ti", pose[:, :3, :3], first[:, :3])
+    moment = np.einsum("tij,tj->ti", pose[:, :3, :3], first[:, 3:]) + np.cross(pose[:, :3, 3], force)
+    power = (force * base.linear_velocity + moment * base.angular_velocity).sum(axis=1) + log.qd @ tau
+    work = cumulative_simpson(power, x=log.time, initial=0.0)
+    change = log.energy - log.energy[0]
+    assert np.abs(change).max() > 5.0, "the base does work"
+    assert np.abs(change - work).max() < 1e-8 * log.kinetic.max()
 
 
 def machine(name: str):
@@ -122,6 +144,24 @@ def test_a_base_that_turns_about_the_first_axis_is_that_joint_turned(name, metho
     assert relative_error(moved.qd, still.qd) < close
 
 
+@pytest.mark.slow
+def test_a_mechanism_stepped_in_its_tree_is_on_the_base_too(rng):
+    """The same motion in the coordinates of the whole tree, which singular postures and idle freedoms take."""
+    mechanism = machine("pantograph")
+    plant, start = smooth(mechanism, SWELL), begin_at(mechanism, rng)
+    state = checked_state(mechanism, start["q"], start["qd"])
+    usual = tree = state
+    for _ in range(50):
+        usual = step(plant, usual, np.zeros(3), 1e-3)
+        tree = step(plant, replace(tree, in_tree=True), np.zeros(3), 1e-3)
+    np.testing.assert_allclose(tree.q, usual.q, rtol=1e-9)
+    np.testing.assert_allclose(tree.qd, usual.qd, rtol=1e-8)
+    still = state
+    for _ in range(50):
+        still = step(smooth(mechanism, None), replace(still, in_tree=True), np.zeros(3), 1e-3)
+    assert relative_error(still.qd, usual.qd) > 1e-3
+
+
 def test_mechanisms_without_actuated_coordinates_feel_the_base():
     """Over-actuated and undetermined mechanisms: terms in tree coordinates, against inverse dynamics."""
     mechanism = machine("pantograph")
@@ -139,6 +179,44 @@ def without_rotors(robot):
     return rne.assemble(robot.tree.without_rotors(), gravity=robot.gravity)
 
 
+def test_static_friction_holds_until_the_base_has_tilted_far_enough():
+    """A block on a slope that gets steeper evenly: it slides from m g sin(rate·t) = 2 N on."""
+    xml = """<robot name="block"><link name="slope"/><link name="block"><inertial><mass value="1.0"/>
+    <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+    <joint name="slide" type="prismatic"><parent link="slope"/><child link="block"/><axis xyz="1 0 0"/>
+    <limit lower="-100" upper="100" effort="1" velocity="1"/><dynamics damping="0" friction="2.0"/></joint></robot>"""
+
+    class Slope:
+        def position(self, t: float) -> np.ndarray:
+            return np.zeros(3)
+
+        def motion(self, t: float) -> BaseMotion:
+            c, s = np.cos(0.5 * t), np.sin(0.5 * t)
+            return BaseMotion(angular_velocity=(0, 0.5, 0), rotation=[[c, 0, s], [0, 1, 0], [-s, 0, c]])
+
+    log = free_motion(ArmPlant(rne.load_urdf(xml), base_motion=Slope()), [0.0], seconds=0.6)
+    breaks = np.arcsin(2.0 / 9.81) / 0.5
+    held = log.time <= breaks
+    assert (log.qd[held] == 0.0).all()
+    assert (log.qd[log.time > breaks + 0.002] > 0.0).all()
+    t = log.time[-1] - breaks  # ẍ = g sin(θ) − 2, θ̇ = 0.5
+    speed = 9.81 / 0.5 * (np.cos(0.5 * breaks) - np.cos(0.5 * (breaks + t))) - 2.0 * t
+    assert log.qd[-1, 0] == pytest.approx(speed, rel=0.01)
+
+
+def test_all_ways_to_simulate_agree():
+    plant, tau = smooth(PUMA, SWELL), held_up(PUMA)
+    log = free_motion(plant, START, seconds=0.2, effort=tau)
+    exact = integrate(plant, State(0.0, START, np.zeros(6)), tau, [0.2])[0]
+    np.testing.assert_allclose(log.q[-1], exact.q, rtol=1e-9)
+    simulator = Simulator(plant, START, hold_until_command=False)
+    simulator.command(tau)
+    np.testing.assert_array_equal(simulator.advance(200).q, log.q[-1])
+    np.testing.assert_allclose(log.base_position[-1], SWELL.position(0.2))
+    np.testing.assert_allclose(log.base_rotation[-1], SWELL.motion(0.2).rotation)
+    assert {"base_position/z", "base_rotation/xy"} <= set(log.columns())
+
+
 def test_a_controller_that_knows_the_base_tracks_as_on_land():
     controller = ComputedTorque(PUMA, Gains.critically_damped(6, 30.0), None)
     move = Quintic(START, START + 0.2, 0.3)
@@ -148,6 +226,17 @@ def test_a_controller_that_knows_the_base_tracks_as_on_land():
         error[name] = np.abs(simulate(plant, controller, move, seconds=0.3, base_known=known).error).max()
     assert error["sea"] < 1.5 * error["land"] + 5e-5  # the torque is held for 1 ms while the base goes on
     assert error["unknown"] > 3.0 * error["sea"]
+
+
+def test_a_mechanism_on_a_known_base_tracks_too():
+    mechanism = rne.load_model("pantograph")
+    controller = ComputedTorque(mechanism, Gains.critically_damped(3, 30.0))
+    move = Quintic(mechanism.neutral, mechanism.neutral + 0.1, 0.2)
+    known, unknown = (
+        np.abs(simulate(smooth(mechanism, SWELL), controller, move, base_known=known).error).max()
+        for known in (True, False)
+    )
+    assert 10.0 * known < unknown, (known, unknown)
 
 
 def test_the_terms_on_a_moving_base_add_up_to_inverse_dynamics(rng):

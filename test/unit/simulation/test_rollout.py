@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.arms import chain, slider
+from support.arms import chain, floating_arm, slider
 
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
@@ -32,6 +32,25 @@ def test_shipped_arms_track_a_quintic_on_a_matched_model(name):
     log = move(robot, 15.0 if in_orbit else 1.0)
     assert log.rms_error.max() < 2e-4
     assert (log.largest_effort < robot.effort_limit).all()
+
+
+def test_the_log_holds_every_row():
+    robot = chain(3, limits=Limits(effort=60.0))
+    log = move(robot, seconds=1.5, control_dt=2e-3)
+    assert log.time.shape == (751,)
+    assert log.time[-1] == pytest.approx(1.5)
+    np.testing.assert_allclose(sum(log.terms.values()), log.effort, atol=1e-12)
+    assert list(log.terms) == ["inertia", "coriolis", "gravity", "friction", "feedback"]
+    np.testing.assert_array_equal(log.error, log.reference_q - log.q)
+    np.testing.assert_array_equal(log.energy, log.kinetic + log.potential)
+    assert log.reference_qdd[-1] == pytest.approx(np.zeros(3))
+
+
+def test_free_motion_of_a_floating_robot_has_all_its_columns():
+    log = free_motion(ArmPlant(floating_arm()), floating_arm().neutral, np.ones(8), seconds=0.05)
+    assert {"q/0", "q/8", "qd/second", "kinetic_energy"} <= set(log.columns())
+    assert not np.any(log.error)
+    assert log.reference_q is None
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from rne_dynamics.control.laws.pd_gravity import PdGravity
 from rne_dynamics.control.motion.path import Path
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.control.trajectory import Hold, Quintic, SampledTrajectory, references
+from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ControlError, SimulationError, SingularInertiaError
@@ -53,6 +54,13 @@ def assert_the_same(plant, law, path, q=None, *, dt=1e-3, control_dt=None, secon
         scale = max(np.abs(there).max(), 1.0)
         np.testing.assert_allclose(compiled.terms[name], there, rtol=to, atol=to * scale, err_msg=name)
     return compiled
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", shipped_robots())
+def test_every_shipped_robot_moves_alike(name):
+    robot = load_urdf(name)
+    assert_the_same(ArmPlant(robot, limit_effort=False), integral_law(robot), path_of(robot))
 
 
 @pytest.mark.parametrize(("kind", "method"), [(ComputedTorque, "semi_implicit"), (PdGravity, "rk4")])

@@ -83,6 +83,16 @@ def test_the_spline_is_that_of_scipy():
             )
 
 
+@pytest.mark.slow
+def test_half_of_an_oscillation_at_the_smoothing_frequency_is_left():
+    times = np.arange(0.0, 40.0, 0.01)
+    wave = np.zeros((len(times), 3))
+    wave[:, 2] = 0.01 * np.sin(2.0 * np.pi * 0.5 * times)
+    upright = np.tile([0.0, 0.0, 0.0, 1.0], (len(times), 1))
+    base = SampledBase(times, wave, upright, smoothing=0.5)
+    assert max(base.position(t)[2] for t in np.arange(15.0, 25.0, 0.01)) == pytest.approx(0.005, rel=1e-3)
+
+
 def test_files(tmp_path):
     table = np.column_stack([TIMES, POSITIONS, QUATERNIONS])
     csv, npz = tmp_path / "base.csv", tmp_path / "base.npz"

@@ -93,6 +93,23 @@ def test_brakes_and_time_outs_hold_an_arm_with_a_mismatch() -> None:
     assert not arm.applied_effort.any()
 
 
+@pytest.mark.slow
+def test_elastic_joints_press_on_a_wall() -> None:
+    """At rest the spring of the joint and that of the wall are in series."""
+    wall = rne.SpringyBody("plane", (0.0, 0.31, 0.0), (0.0, -1.0, 0.0), stiffness=2e4)
+    point = rne.TouchingPoint("link3", (0.1, 0.3, 0.05))
+    plant = rne.ArmPlant(ARM, surroundings=rne.Surroundings((wall,), (point,)))
+    end = np.array([0.05, 0.0, 0.0])
+    move = rne.Quintic(np.zeros(3), end, 0.3)
+    log = rne.Rollout(plant, LAW, move, seconds=1.5, mismatch=rne.Mismatch(stiffness=900.0)).run()
+    force = log.contact[-1, 0]
+    assert force[1] < -5.0
+    pose, J = rne.forward_kinematics(ARM, log.q[-1])["link3"], rne.jacobian(ARM, log.q[-1], "link3")
+    lever = pose[:3, :3] @ point.point
+    felt = J[:3].T @ force + J[3:].T @ np.cross(lever, force)
+    np.testing.assert_allclose(log.effort[-1] + felt, rne.gravity_torque(ARM, log.q[-1]), atol=0.02)
+
+
 def test_scenes_are_read_from_files(tmp_path: Path) -> None:
     file = tmp_path / "scene.yaml"
     file.write_text("bodies:\n- {kind: plane, stiffness: 2e4}\ntouching:\n- {link: link3, radius: 0.1}\nscript:\n"

@@ -52,6 +52,16 @@ def test_a_stream_of_positions_is_followed_one_interval_late_and_smoothly():
     np.testing.assert_allclose(q[-1], asked(2.0), atol=1e-4)
 
 
+def test_a_step_is_approached_at_the_velocity_limit():
+    arm, goal = Arm(), START + np.array([1.5, 0.0, 0.0, 0.0, 0.0, 0.0])
+    arm.command(goal)
+    needed = 1.5 / ROBOT.velocity_limit[0]
+    arm.run(int(needed / DT) + 300)
+    speeds = np.array([qd[0] for _, _, qd in arm.log])
+    assert speeds.max() < 1.2 * ROBOT.velocity_limit[0]
+    np.testing.assert_allclose(arm.simulator.state.q, goal, atol=2e-3)
+
+
 def test_a_position_does_not_expire_and_is_kept_within_the_limits():
     arm = Arm(command_timeout=0.05)
     arm.command(np.where(np.arange(N) == 0, 100.0, START))

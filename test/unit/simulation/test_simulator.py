@@ -35,6 +35,11 @@ def test_brakes_hold_until_the_first_command():
     assert simulator.advance(1000).qd == pytest.approx([4.0 / MASS])
 
 
+def test_brakes_stop_a_start_in_motion():
+    simulator = Simulator(ArmPlant(slider()), [0.0], [1.0])
+    assert simulator.advance().qd == [0.0]
+
+
 def test_after_the_timeout_the_effort_is_zero():
     simulator = falling_cart(command_timeout=0.1)
     simulator.command([MASS * 9.81])
@@ -48,6 +53,28 @@ def test_after_the_timeout_the_effort_is_zero():
     assert not simulator.timed_out
 
 
+def test_after_the_timeout_the_brakes_hold_where_set():
+    simulator = falling_cart(command_timeout=0.1, on_timeout="brake")
+    simulator.command([0.0])
+    moving = simulator.advance(100)
+    assert moving.qd == pytest.approx([-0.981])
+    held = simulator.advance(100)
+    assert held.q == moving.q
+    assert held.qd == [0.0]
+    assert simulator.braked
+
+
+def test_reset_returns_to_the_start_with_brakes_on_while_time_goes_on():
+    simulator = falling_cart()
+    simulator.command([100.0])
+    simulator.advance(100)
+    state = simulator.reset()
+    assert state.q == [0.0]
+    assert state.t == pytest.approx(0.1)
+    assert simulator.braked
+    assert simulator.advance(10).qd == [0.0]
+
+
 def test_a_command_is_copied_limited_and_not_replaced_by_an_invalid_one():
     simulator = Simulator(ArmPlant(slider(limits=Limits(effort=5.0))), [0.0])
     simulator.command([-50.0])
@@ -58,6 +85,17 @@ def test_a_command_is_copied_limited_and_not_replaced_by_an_invalid_one():
     with pytest.raises(SimulationError, match="the effort of joint 'rail' is nan"):
         simulator.command([np.nan])
     assert simulator.applied_effort == [2.0]
+
+
+def test_a_push_moves_the_arm_and_the_state_survives_an_error():
+    simulator = Simulator(ArmPlant(slider()), [0.0])
+    simulator.command([0.0])
+    pushed = simulator.advance(10, {"cart": [MASS, 0.0, 0.0, 0.0, 0.0, 0.0]})
+    assert pushed.qd == pytest.approx([0.01])
+    assert simulator.advance().qd == pytest.approx([0.01])
+    with pytest.raises(SimulationError, match="not finite any more"):
+        simulator.advance(100, {"cart": [1e308] * 6})
+    assert np.isfinite(simulator.state.qd).all()
 
 
 @pytest.mark.parametrize("model", ["scara", "examples/five_bar_redundant.yaml"])

@@ -17,6 +17,8 @@ from rne_dynamics.closed_chain.assembly import assemble, assembled
 from rne_dynamics.closed_chain.coordinates import motion_map, passive_singular_value
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.errors import AssemblyError, SimulationError, SingularPostureError
+from rne_dynamics.model.assembly import assemble as assemble_tree
+from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import Friction, Limits
 from rne_dynamics.simulation.plant.coordinates import State, checked_state
@@ -84,6 +86,12 @@ def test_a_parallelogram_passes_flat_wherever_the_stages_of_a_step_land(angle):
     np.testing.assert_allclose(state.tree_qd, exact[1] * np.array([1.0, -1.0, 1.0]), rtol=1e-7)
 
 
+def test_a_parallelogram_turns_over_and_over_as_one_freedom():
+    state, exact = parallelogram(1.0, 12.0, 1.2, 1e-3)
+    assert exact[0] > 4.0 * np.pi
+    np.testing.assert_allclose(state.posture, exact[0] * np.array([1.0, -1.0, 1.0]), rtol=0, atol=1e-6)
+
+
 def test_a_crank_that_is_not_driven_takes_the_driven_rocker_through_its_dead_points():
     mechanism = four_bar(cut="coupler")
     driven = assembled(Mechanism(mechanism.robot, mechanism.loops, ("rocker",), mechanism.posture))
@@ -98,12 +106,30 @@ def test_a_crank_that_is_not_driven_takes_the_driven_rocker_through_its_dead_poi
     np.testing.assert_allclose(there.posture, here.posture, atol=1e-7)
 
 
+def test_a_singular_start_moves_on_its_own_branch():
+    mechanism = ladder(1)
+    T, q = np.array([1.0, -1.0, 1.0]), np.zeros(3)
+    M, bias = T @ rne.mass_matrix(mechanism.robot, q) @ T, T @ rne.bias_torque(mechanism.robot, q, 3.0 * T)
+    qdd = rne.forward_dynamics(mechanism, [0.0], [3.0], [1.0], method="tree_coordinates")
+    np.testing.assert_allclose(qdd, (1.0 - bias) / M, rtol=1e-5)
+    state = checked_state(mechanism, [0.0], [3.0])
+    np.testing.assert_allclose(state.tree_qd, [3.0, -3.0, 3.0], rtol=1e-9)
+    state = stepped(free(mechanism), state, [0.0], 50)
+    np.testing.assert_allclose(state.posture, state.q[0] * np.array([1.0, -1.0, 1.0]), atol=1e-9)
+
+
 def test_redundant_bars_share_their_load_through_flat():
     # a third bar makes the parallelogram's loops redundant, and carries it through flat
     pantograph = pinned()
     log = free_motion(free(pantograph), np.radians([0.0, 0.0, 50.0]), seconds=1.0)
     assert lost(log) < 1e-7
     assert gap(pantograph, log.tree_q[-1]) < 1e-12
+
+
+def test_energy_is_kept_near_singular_postures_too():
+    mechanism = five_bar()
+    log = free_motion(free(mechanism), mechanism.neutral, seconds=1.0, dt=5e-4)
+    assert lost(log) < 1e-7
 
 
 def test_friction_and_stops_of_driven_joints_act_near_singular_postures():
@@ -127,6 +153,21 @@ def test_friction_and_stops_of_driven_joints_act_near_singular_postures():
     np.testing.assert_allclose([*state.q, *state.qd], [1.3, 0.0], atol=1e-9)
 
 
+def test_viscous_friction_in_the_tree_is_that_in_the_actuated_joints():
+    mechanism = changed(four_bar(), crank={"friction": Friction(0.1)}, knee={"friction": Friction(0.4)})
+    plant = ArmPlant(mechanism)
+    regular = checked_state(mechanism, mechanism.neutral, [4.0])
+    state = replace(regular, in_tree=True)
+    for _ in range(200):
+        state = replace(step(plant, state, [0.0], 1e-3), in_tree=True)
+        regular = replace(step(plant, regular, [0.0], 1e-3), in_tree=False)
+    np.testing.assert_allclose(state.posture, regular.posture, atol=1e-8)
+    stiff = changed(four_bar(), knee={"friction": Friction(1e5)})
+    state = replace(checked_state(stiff, stiff.neutral, [1.0]), in_tree=True)
+    state = stepped(ArmPlant(stiff), state, [0.0], 50)
+    assert abs(state.qd[0]) < 1e-3
+
+
 def test_motion_that_is_fast_for_the_step_is_followed_in_parts_or_refused():
     mechanism = five_bar()
     simulator = Simulator(free(mechanism), mechanism.neutral, dt=5e-3)
@@ -137,6 +178,24 @@ def test_motion_that_is_fast_for_the_step_is_followed_in_parts_or_refused():
     before = checked_state(mechanism, mechanism.neutral, [1e5, 0.0])
     with pytest.raises(SimulationError, match=r"too fast to follow at t = 0\.001 s \(.*\).* take a shorter step"):
         step(free(mechanism), before, [0.0, 0.0], 1e-3)
+
+
+@pytest.mark.slow
+def test_a_light_crank_that_a_heavy_rocker_throws_through_its_dead_point():
+    # within 1/200 of a step the crank goes from rest to 200 rad/s; steps of full length lose 12 % of the energy
+    bars = four_bar("coupler")
+    tree = bars.robot.tree
+    light = ("crank", "coupler")
+    links = tuple(
+        replace(x, inertia=Inertia(1e-3 * x.inertia.mass, x.inertia.com, 1e-3 * x.inertia.inertia))
+        if x.name in light else x for x in tree.links
+    )  # fmt: skip
+    joints = tuple(replace(joint, rotor_inertia=0.0) for joint in tree.joints)
+    robot = assemble_tree(replace(tree, links=links, joints=joints), gravity=bars.gravity)
+    mechanism = replace(bars, robot=robot, joint_names=("rocker",))
+    log = free_motion(free(mechanism), mechanism.neutral, seconds=1.0)
+    assert np.abs(log.tree_qd).max() > 100.0
+    assert lost(log) < 2e-5
 
 
 def test_errors_name_the_singularity():

@@ -7,6 +7,7 @@ import pytest
 from support.arms import MASS, chain, floating_arm, slider
 from support.stepped import stepped
 
+from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.composite.momentum import center_of_mass
@@ -19,6 +20,16 @@ from rne_dynamics.simulation.runs.free_motion import free_motion
 from rne_dynamics.simulation.stepping.stepping import integrate, step
 
 NOTHING = {"friction": False, "stops": False}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", shipped_robots())
+def test_free_motion_keeps_its_energy_over_ten_seconds(name):
+    """Relative to the largest kinetic energy on the way; one step a millisecond."""
+    plant = ArmPlant(load_urdf(name), **NOTHING)
+    q = random_configuration(plant.robot, np.random.default_rng(1))
+    log = free_motion(plant, q, seconds=10.0, dt=1e-3, record_dt=1e-2)
+    assert np.abs(log.energy - log.energy[0]).max() < 1e-6 * log.kinetic.max()
 
 
 @pytest.mark.parametrize("name", ["scara", "panda"])
@@ -92,6 +103,14 @@ def test_a_wrench_pushes_in_the_axes_of_its_link():
     fixed = stepped(ArmPlant(robot), start, np.zeros(3), 100, wrenches=wrench)
     adaptive = integrate(ArmPlant(robot), start, np.zeros(3), [0.1], wrenches=wrench)[0]
     np.testing.assert_allclose(fixed.q, adaptive.q, atol=1e-10)
+
+
+def test_efforts_are_cut_at_the_limits_of_the_drives():
+    cart = slider(limits=Limits(effort=5.0))
+    start = State(0.0, np.zeros(1), np.zeros(1))
+    assert step(ArmPlant(cart), start, [100.0], 0.1).qd[0] == pytest.approx(5.0 / MASS * 0.1)
+    assert step(ArmPlant(cart), start, [-100.0], 0.1).qd[0] == pytest.approx(-5.0 / MASS * 0.1)
+    assert step(ArmPlant(cart, limit_effort=False), start, [100.0], 0.1).qd[0] == pytest.approx(5.0)
 
 
 def test_motion_that_is_not_finite_any_more_names_joint_and_time():

@@ -8,11 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
-from support.arms import MASS, gripper, slider
+from support.arms import MASS, chain, gripper, slider
 from support.mechanisms import changed, four_bar
 from support.stepped import moved
 
 import rne_dynamics as rne
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
+from rne_dynamics.control.trajectory import Quintic
+from rne_dynamics.dynamics.composite.momentum import kinetic_energy
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.tree import Friction
@@ -21,6 +25,8 @@ from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.stepping.stepping import step, unchecked_step
 from rne_dynamics.simulation.stepping.tree_step import tree_step
+
+BOTH = pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
 
 #: Viscous, forward, backward, Stribeck, Stribeck velocity.
 RUBBING = Friction(0.4, 2.5, 1.5, 1.2, 0.3)
@@ -66,6 +72,39 @@ def test_a_joint_breaks_away_above_coulomb_and_stribeck_friction_with_the_offset
     np.testing.assert_allclose([slipping.q[0], slipping.qd[0]], exact, atol=tolerance)
 
 
+def test_an_offset_larger_than_coulomb_friction_moves_a_free_joint():
+    plant = ArmPlant(slider(Friction(0.0, 2.0, -1.0)))  # Coulomb 0.5, offset 1.5
+    state = moved(plant, [0.0], [0.0], [0.0], 1.0, 0.01)
+    assert state.qd[0] == pytest.approx(-(1.5 - 0.5) / MASS)
+    held = moved(plant, [0.0], [0.0], [1.5 + 0.49], 1.0, 0.01)
+    assert held.qd[0] == 0.0
+    only = moved(ArmPlant(slider(Friction(0.0, 1.5, -1.5))), [0.0], [0.3], [0.0], 1.0, 0.01)
+    assert only.qd[0] == pytest.approx(0.3 - 1.5 / MASS, rel=1e-9)
+
+
+@pytest.mark.slow
+def test_stick_slip_of_a_mass_pulled_by_a_spring():
+    """Friction falls at once to Coulomb's: v = V (1 − cos ωt) + A sin ωt with A = F_s / √(k m) until it stops again."""
+    k, drive, dt, Fc, Fs = 800.0, 0.002, 2e-4, 3.0, 0.8
+    plant = ArmPlant(slider(Friction(0.0, Fc, Fc, Fs, 1e-6)))
+    state, starts, ends, places = State(0.0, np.zeros(1), np.zeros(1)), [], [], []
+    for _ in range(round(2.9 / dt)):
+        after = step(plant, state, [k * (drive * (state.t + 0.5 * dt) - state.q[0])], dt)
+        if state.qd[0] == 0.0 < after.qd[0]:
+            starts.append(after.t - dt)
+        if state.qd[0] > 0.0 == after.qd[0]:
+            ends.append(after.t)
+            places.append(after.q[0])
+        state = after
+    assert starts[0] == pytest.approx((Fc + Fs) / (k * drive), abs=2.0 * dt)
+    omega = math.sqrt(k / MASS)
+    slip = 2.0 * (math.pi - math.atan(Fs / math.sqrt(k * MASS) / drive)) / omega
+    way = drive * (slip - math.sin(omega * slip) / omega) + Fs / k * (1.0 - math.cos(omega * slip))
+    assert ends[0] - starts[0] == pytest.approx(slip, rel=0.02)  # what it takes to reach 1e-6 m/s
+    assert places[0] == pytest.approx(way, rel=0.01)
+    assert len(places) == 1
+
+
 def test_stick_slip_is_that_of_the_smooth_law_at_a_small_threshold():
     k, drive, f = 200.0, 0.1, Friction(0.5, 2.0, 2.0, 1.5, 0.05)
     plant, dt = ArmPlant(slider(f)), 5e-4
@@ -83,6 +122,43 @@ def test_stick_slip_is_that_of_the_smooth_law_at_a_small_threshold():
         worst = max(worst, abs(state.q[0] - exact.sol(state.t)[0]))
     assert np.ptp(exact.y[1]) > 0.15  # it has slipped
     assert worst < 2e-4
+
+
+@BOTH
+def test_friction_only_takes_energy_out(method):
+    robot = chain(4, Friction(0.05, 2.0, 1.5, 1.0, 0.2))
+    plant = ArmPlant(replace(robot, gravity=np.zeros(3)))
+    state = State(0.0, np.array([0.1, 0.5, -0.4, 0.2]), np.array([3.0, -2.0, 4.0, -5.0]))
+    energy = float(kinetic_energy(robot, state.q, state.qd))
+    for _ in range(3000):
+        state = step(plant, state, np.zeros(4), 1e-3, method=method)
+        now = float(kinetic_energy(robot, state.q, state.qd))
+        assert now <= energy * (1.0 + (1e-12 if method == "rk4" else 1e-3))
+        energy = now
+    np.testing.assert_array_equal(state.qd, 0.0)
+
+
+def rubbing_arm():
+    tree = rne.load_urdf("puma560").tree
+    joints = []
+    for k, joint in enumerate(tree.joints):
+        viscous, coulomb = joint.friction.viscous, joint.friction.coulomb
+        friction = Friction(viscous, 1.1 * coulomb, 0.7 * coulomb, 0.5 * coulomb, 0.1, 0.01 if k % 2 else 0.0)
+        joints.append(replace(joint, friction=friction))
+    return rne.assemble(replace(tree, joints=tuple(joints)))
+
+
+def test_compensation_of_all_of_the_models_friction_tracks():
+    """The model's thresholds are used where it has some: below 0.01 rad/s less than friction is given."""
+    robot, path = rubbing_arm(), Quintic(np.zeros(6), np.full(6, 0.5), 1.0)
+    plain = rne.with_payload(robot, rne.Payload("link6", 0.0))
+    found = {}
+    for name, law in (
+        ("all", ComputedTorque(robot, Gains.critically_damped(6, 40.0))),
+        ("none", ComputedTorque(plain, Gains.critically_damped(6, 40.0), None)),
+    ):
+        found[name] = np.abs(rne.simulate(ArmPlant(robot), law, path, control_dt=1e-3).error).max()
+    assert found["all"] < 0.02 * found["none"]
 
 
 def test_a_mechanism_in_its_tree_moves_as_in_its_actuated_joints():

@@ -14,11 +14,14 @@ import rne_dynamics as rne
 from rne_dynamics.errors import ArgumentError, ModelError, SimulationError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
+from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, TreeJoint, TreeLink
 from rne_dynamics.simulation.plant.surroundings import SpringyBody, Surroundings, TouchingPoint
 
 STIFF = 1e4
+CART, LIFT = slider(), slider(axis=(0.0, 0.0, 1.0))
 CART = slider()
+G = -LIFT.gravity[2]
+WEIGHT = MASS * G
 
 
 def wall(**fields: Any) -> SpringyBody:
@@ -28,6 +31,15 @@ def wall(**fields: Any) -> SpringyBody:
 
 def around(*bodies: SpringyBody, touching: tuple[TouchingPoint, ...] = (), **options: Any) -> Surroundings:
     return Surroundings(bodies or (SpringyBody("plane", stiffness=STIFF, **options),), touching)
+
+
+def test_a_cart_rests_on_a_floor_as_deep_as_its_weight_over_the_stiffness() -> None:
+    plant = rne.ArmPlant(slider(Friction(viscous=200.0), axis=(0.0, 0.0, 1.0)), surroundings=around())
+    log = rne.free_motion(plant, [0.002], seconds=2.0)
+    assert log.q[-1, 0] == pytest.approx(-WEIGHT / STIFF, rel=1e-6)
+    np.testing.assert_allclose(log.contact[-1], [[0.0, 0.0, WEIGHT]], rtol=1e-6, atol=1e-9)
+    assert log.touching == ("cart",)
+    assert log.columns()["contact/cart/z"][0] == 0.0
 
 
 @pytest.mark.parametrize("damping", [1e-6, 2.0])
@@ -44,6 +56,16 @@ def test_depth_and_rebound_of_a_cart_at_a_wall(damping: float) -> None:
     assert -log.qd[-1, 0] == pytest.approx(back, rel=2e-5)
 
 
+def test_bouncing_never_gains_energy() -> None:
+    for damping, allowed in ((0.5, 1e-8), (0.0, 1e-5)):
+        plant = rne.ArmPlant(LIFT, surroundings=around(damping=damping))
+        log = rne.free_motion(plant, [0.1], seconds=1.0)
+        assert log.contact.any(axis=(1, 2)).sum() > 50
+        energy = log.energy + 0.5 * STIFF * np.maximum(-log.q[:, 0], 0.0) ** 2
+        assert np.diff(energy).max() < allowed
+        assert (energy[-1] < 0.5 * energy[0]) == (damping > 0.0)
+
+
 def gantry() -> Any:
     """A cart that slides along x, and on it a foot along z."""
     body = Inertia(1.0)
@@ -53,6 +75,21 @@ def gantry() -> Any:
     )
     return assemble(KinematicTree("gantry", (TreeLink("base"), TreeLink("cart", body), TreeLink("foot", body)),
                                   (along, across)))  # fmt: skip
+
+
+@pytest.mark.slow
+def test_what_slides_is_held_back_by_mu_n() -> None:
+    plant = rne.ArmPlant(gantry(), surroundings=around(friction=0.3))
+    log = rne.free_motion(plant, [0.0, -G / STIFF], [0.8, 0.0], seconds=0.4)
+    sliding = log.qd[:, 0] > 1e-3
+    normal, along = log.contact[sliding, 0, 2], log.contact[sliding, 0, 0]
+    np.testing.assert_allclose(along, -0.3 * normal, rtol=1e-12)
+    np.testing.assert_allclose(normal, G, rtol=1e-9)
+    np.testing.assert_allclose(log.qd[sliding, 0], 0.8 - 0.15 * G * log.time[sliding], atol=1e-9)
+    log = rne.free_motion(plant, [0.0, -G / STIFF], [0.8, 0.0], seconds=0.7)
+    assert abs(log.qd[-1, 0]) < 1e-3
+    pushed = rne.free_motion(plant, log.q[-1], seconds=0.5, effort=[0.9 * 0.3 * G, 0.0])
+    assert 0.0 < pushed.qd[-1, 0] < 1e-3  # it creeps below the slip speed
 
 
 def law_of(bodies: tuple[SpringyBody, ...], point: TouchingPoint, p: Any, v_at: Any) -> Any:

@@ -40,6 +40,13 @@ def test_eigenvectors_are_those_of_lapack(n, seed):
     np.testing.assert_allclose(V @ A @ V.T, np.diag(np.diag(found)), atol=1e-9 * A.max())
 
 
+def test_matrices_that_need_care():
+    for A in (np.zeros((3, 3)), np.eye(4), np.diag([1.0, 0.0, 2.0]), np.ones((5, 5)), np.diag([1e-12, 1.0, 1e12])):
+        found, V = A.copy(), np.empty_like(A)
+        diagonalised(found, V, 1e-18)
+        np.testing.assert_allclose(V.T @ np.diag(np.diag(found)) @ V, A, atol=1e-12 * max(np.abs(A).max(), 1.0))
+
+
 def test_triangular_systems():
     M, K = matrix(6, 1), matrix(6, 2)
     x = np.arange(1.0, 7.0)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.arms import gripper, slider
 from support.errors import relative_error
 from support.robots import robot as named
 
@@ -52,6 +53,16 @@ def test_answers_are_the_plain_functions(name, base, quantity):
     assert relative_error(f(*rows), expected, terms_size(robot, quantity, rows)) < 1e-11
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["straight_line", "general"])
+@pytest.mark.parametrize("quantity", batched())
+def test_joints_that_follow_others_and_prismatic_ones(engine, quantity):
+    for robot in (gripper(), slider()):
+        f = rne.bind_batch(robot, quantity, engine=engine, threads=1)
+        rows = states(robot, quantity, 20)
+        assert relative_error(f(*rows), getattr(rne, quantity)(robot, *rows)) < 1e-11
+
+
 def test_any_number_of_rows_one_by_one_or_together():
     robot = named("puma560")
     f = rne.bind_batch(robot, "inverse_dynamics")
@@ -72,6 +83,17 @@ def test_the_answer_does_not_depend_on_the_number_of_threads(engine):
     assert np.array_equal(answers[0], answers[2])
 
 
+def test_what_lies_behind_the_last_row_is_left_alone():
+    robot = named("puma560")
+    f = rne.bind_batch(robot, "inverse_dynamics")
+    rows = states(robot, "inverse_dynamics", 11)
+    room = np.full((13, robot.n), 7.0)
+    assert f(*rows, out=room[1:12]).base is room
+    assert np.all(room[0] == 7.0)
+    assert np.all(room[12] == 7.0)
+    assert np.array_equal(room[1:12], f(*rows))
+
+
 @pytest.mark.parametrize("engine", ["straight_line", "general"])
 @pytest.mark.parametrize(("argument", "bad"), [(0, np.nan), (1, np.inf), (2, -np.inf)])
 def test_what_is_not_finite_is_refused_by_name(engine, bad, argument):
@@ -82,6 +104,15 @@ def test_what_is_not_finite_is_refused_by_name(engine, bad, argument):
     name = QUANTITIES["inverse_dynamics"].inputs[argument]
     with pytest.raises(ArgumentError, match=rf"{name}\[13, 4\] is {bad} \(joint 'joint5'\); every number must be fin"):
         f(*rows)
+
+
+def test_an_input_that_no_result_needs_is_still_checked():
+    robot = named("puma560")
+    f = rne.bind_batch(robot, "gravity_torque")
+    q = np.zeros((9, robot.n))
+    q[8, 0] = np.nan  # the first axis is vertical: gravity does not depend on it
+    with pytest.raises(ArgumentError, match=r"q\[8, 0\] is nan"):
+        f(q)
 
 
 def test_very_large_angles_are_computed_too():
@@ -112,6 +143,14 @@ def test_a_state_without_inertia_raises_as_always(telescope, engine):
     rows[0][11, 1] = 0.0
     with pytest.raises(SingularInertiaError, match="joint 'turn' of robot 'telescope' moves no inertia"):
         f(*rows)
+
+
+def test_a_robot_that_is_never_regular_is_left_to_the_general_kernels():
+    joints = (TreeJoint("turn", JointKind.REVOLUTE, "base", "post"),)
+    robot = assemble(KinematicTree("empty", (TreeLink("base"), TreeLink("post")), joints))
+    with pytest.raises(SingularInertiaError, match="'turn'"):
+        rne.bind_batch(robot, "forward_dynamics")(*np.zeros((3, 4, 1)))
+    assert rne.bind_batch(robot, "mass_matrix")(np.zeros((4, 1))).tolist() == [[[0.0]]] * 4
 
 
 @pytest.mark.parametrize(("width", "reads_strips"), [(2, False), (4, True), (8, True)])

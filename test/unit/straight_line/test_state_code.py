@@ -10,7 +10,7 @@ import weakref
 
 import numpy as np
 import pytest
-from support.arms import chain
+from support.arms import chain, gripper, slider
 from support.errors import relative_error
 from support.robots import with_own_code as named
 
@@ -22,7 +22,9 @@ from rne_dynamics.errors import ArgumentError
 from rne_dynamics.straight_line import machine_code, state_code
 
 pytestmark = pytest.mark.skipif(processor() is None, reason="no machine code here")
+TRACED = sorted(QUANTITIES.keys() - {"forward_kinematics"})
 PUMA = named("puma560")
+LOADED = ["inverse_dynamics", "forward_dynamics", "inverse_dynamics_derivatives", "forward_dynamics_derivatives"]
 
 
 class Odd(list):
@@ -39,6 +41,10 @@ def vectors(robot, quantity, seed=0):
     return [q if name == "q" else rng.normal(size=robot.n) for name in QUANTITIES[quantity].inputs]
 
 
+def link(robot, quantity):
+    return robot.link_names[-1] if "jacobian" in quantity else ""
+
+
 @pytest.fixture
 def odd():
     return Odd()
@@ -47,6 +53,19 @@ def odd():
 @pytest.fixture
 def bound(odd):
     return QUANTITIES["inverse_dynamics"].code(PUMA).bound("f", "f(q, qd, qdd, out=None)\n--\n\nWhat it does.", odd)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("quantity", TRACED)
+@pytest.mark.parametrize("make", [gripper, slider])
+def test_mimic_and_prismatic_joints(make, quantity):
+    robot = make()
+    f = rne.bind(robot, quantity, link=link(robot, quantity) or None)
+    assert QUANTITIES[quantity].code(robot, link(robot, quantity)) is not None
+    for seed in range(3):
+        given = vectors(robot, quantity, seed)
+        expected = getattr(rne, quantity)(robot, *given, *filter(None, [link(robot, quantity)]))
+        assert relative_error(np.array(f(*given)), np.array(expected)) < 1e-12
 
 
 def test_other_numbers_of_arguments_and_other_names_are_left_to_python(bound, odd):
@@ -94,6 +113,41 @@ def test_rows_that_the_code_refuses_are_computed_by_the_kernel():
         assert relative_error(found, expected) < 1e-12
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("quantity", [*LOADED, "regressor"])
+@pytest.mark.parametrize("lead", [(), (3,)])
+def test_moving_bases_and_loads_are_inputs_of_machine_code_too(quantity, lead, monkeypatch):
+    robot, rng = rne.load_urdf("puma560"), np.random.default_rng(0)
+    link, rows = robot.link_names[-1], [rng.normal(size=(*lead, 6)) for _ in range(3)]
+    motion = rne.BaseMotion(angular_velocity=(0.1, 0.2, 0.3), linear_acceleration=rng.normal(size=(*lead, 3)))
+    cases = [{"base_motion": motion}]
+    if quantity != "regressor":
+        loads = {link: rng.normal(size=(*lead, 6))}
+        cases += [{"wrenches": loads}, {"wrenches": {link: np.ones(6)}, "base_motion": motion}]
+    function = getattr(rne, quantity)
+    expected = [np.array(function(robot.with_own_code(False), *rows, **case)) for case in cases]
+    monkeypatch.setattr(type(QUANTITIES["inverse_dynamics"]), "fill", lambda *_: pytest.fail("the general kernel"))
+    for case, there in zip(cases, expected, strict=True):
+        found = np.array(function(robot, *rows, **case))
+        assert found.shape == there.shape
+        assert relative_error(found, there) < 1e-12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("quantity", ["jacobian", "jacobian_rate"])
+def test_only_some_links_of_a_robot_have_code_of_their_own(quantity):
+    robot = named("talos_reduced.urdf").with_own_code()
+    general, given = robot.with_own_code(False), vectors(robot, quantity)
+    links = [link.name for link in robot.tree.links if robot.link(link.name).body >= 0][:10]
+    for _ in range(2):
+        for name in links:
+            found, expected = (getattr(rne, quantity)(x, *given, name) for x in (robot, general))
+            assert relative_error(found, expected) < 1e-12
+            again = getattr(rne, quantity)(robot, *(x.tolist() for x in given), name)
+            assert np.array_equal(found, again)
+    assert [QUANTITIES[quantity].call_code(robot, name) is not None for name in links] == [True] * 8 + [False] * 2
+
+
 def test_poses_of_links_are_filled_whatever_was_given():
     robot, general = PUMA, rne.bind(named("scara"), "forward_kinematics")
     f, rng = rne.bind(robot, "forward_kinematics"), np.random.default_rng(0)
@@ -133,6 +187,16 @@ def test_a_million_calls_leave_nothing_behind(bound):
         bound(*given, out)
         bound(1.0)
     assert [sys.getrefcount(x) for x in (*given, out)] == counts
+
+
+def test_without_machine_code_the_general_kernels_serve(monkeypatch):
+    monkeypatch.setattr(machine_code, "processor", lambda: None)
+    robot = rne.load_urdf("puma560")
+    given = vectors(robot, "inverse_dynamics")
+    expected = rne.inverse_dynamics(PUMA, *given)
+    assert QUANTITIES["inverse_dynamics"].code(robot) is None
+    assert relative_error(rne.inverse_dynamics(robot, *given), expected) < 1e-13
+    assert relative_error(rne.bind(robot, "inverse_dynamics")(*given), expected) < 1e-13
 
 
 def test_code_that_computes_something_else_is_not_used(monkeypatch):

@@ -17,6 +17,8 @@ from rne_dynamics.compiling.processor import processor
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.straight_line import machine_code
 from rne_dynamics.straight_line.batch_code import BATCH
+from rne_dynamics.straight_line.batch_ir import module_text
+from rne_dynamics.straight_line.recipe import Recipe
 from rne_dynamics.straight_line.state_code import STATE
 from rne_dynamics.straight_line.trace import trace
 
@@ -69,6 +71,16 @@ def test_a_file_that_is_not_what_was_written_is_compiled_again(folder, harm):
     assert path.read_bytes() == content
 
 
+def test_code_that_computes_something_else_is_not_used(folder, monkeypatch):
+    target = processor()
+    text = module_text(trace(recipe(chain(2, rotor=1.0))), target)
+    other = native.object_code(text, target, optimised=False)
+    monkeypatch.setattr(native, "object_code", lambda *_, **__: other)
+    with pytest.warns(RuntimeWarning, match="of robot 'chain2' differs from its kernel"):
+        f = rne.bind_batch(chain(2), "inverse_dynamics")
+    assert f.engine == "general"
+
+
 def test_long_code_is_made_where_it_is_asked_for_and_then_used_by_plain_functions(folder, monkeypatch):
     monkeypatch.setattr(machine_code, "QUICK", 10)
     vectors = np.zeros((3, 2))
@@ -115,6 +127,30 @@ def test_another_processor_or_other_numbers_are_another_file(folder):
         machine_code.key(recipe(robot, "inverse_dynamics"), BATCH, replace(target, features="+fma")),
     }
     assert len(keys) == 6
+
+
+def scaled(factor):
+    """A kernel that calls a helper."""
+
+    def helper(x):
+        return factor * x
+
+    def kernel(rows, out):
+        for b in range(rows.shape[0]):
+            for k in range(rows.shape[1]):
+                out[b, k] = helper(rows[b, k])
+
+    kernel.__module__ = helper.__module__ = "rne_dynamics.dynamics.made_up"
+    return kernel
+
+
+def test_an_edit_of_a_helper_is_another_file():
+    def of(kernel):
+        made = Recipe("scaled", "robot", kernel, (), (), (np.ones(2),), (2,))
+        return machine_code.key(made, STATE, processor())
+
+    assert of(scaled(2.0)) == of(scaled(2.0))
+    assert of(scaled(2.0)) != of(scaled(3.0))
 
 
 def test_no_folder_at_all(monkeypatch):

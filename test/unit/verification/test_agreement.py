@@ -11,7 +11,7 @@ from support.robots import robot
 
 from rne_dynamics.verification import agreement
 from rne_dynamics.verification.agreement import TOLERANCE, TOLERANCE_LINEAR, compare, engines_of
-from rne_dynamics.verification.engines import ENGINES, QUANTITIES
+from rne_dynamics.verification.engines import ENGINES, QUANTITIES, bare_states, loaded_states
 
 
 def test_every_engine_meets_every_other_that_computes_the_same():
@@ -58,3 +58,15 @@ def test_a_motion_without_inertia_is_a_remark_not_a_disagreement():
     assert report.agrees
     assert any("moves no inertia" in remark for remark in report.remarks)
     assert {d.quantity for d in report.disagreements} >= {"inverse", "mass matrix", "reactions"}
+
+
+def test_loaded_states_are_the_bare_ones_with_loads_and_a_base_that_moves():
+    model = robot("panda")
+    bare, loaded = bare_states(model, 4, 9), loaded_states(model, 4, 9)
+    for name in ("q", "qd", "qdd"):
+        np.testing.assert_array_equal(getattr(bare, name), getattr(loaded, name))
+    assert bare.wrenches.shape == (1, 0, 6)
+    assert loaded.wrenches.shape == (4, model.bodies, 6)
+    assert np.abs(loaded.wrenches).max() > 0.0
+    assert loaded.base.shape == (4, 12)
+    assert np.abs(loaded.tau - bare.tau).max() > 1.0

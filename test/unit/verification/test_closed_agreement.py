@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.mechanisms import crank_and_rocker_in_space, five_bar, geared_five_bar
 
@@ -15,7 +16,7 @@ from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.verification import agreement
 from rne_dynamics.verification.agreement import compare
 from rne_dynamics.verification.closed_engines import CLOSED_ENGINES
-from rne_dynamics.verification.engines import QUANTITIES
+from rne_dynamics.verification.engines import QUANTITIES, bare_states
 
 PINS = Path(__file__).parents[3] / "examples" / "pantograph_pins.yaml"
 
@@ -54,6 +55,15 @@ def test_an_engine_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch, wrong
     apart = [d for d in found.disagreements if not d.agrees]
     assert apart
     assert all(wrong in (d.first, d.second) for d in apart)
+
+
+def test_states_are_within_limits_and_close() -> None:
+    mechanism = rne.load_model("five_bar")
+    rows = bare_states(mechanism, 20, 0)
+    assert rows.q.shape == (20, 2)
+    assert (rows.q >= mechanism.lower).all()
+    assert (rows.q <= mechanism.upper).all()
+    np.testing.assert_allclose(rne.inverse_dynamics(mechanism, rows.q, rows.qd, rows.qdd), rows.tau, rtol=1e-12)
 
 
 def test_too_many_and_too_few_motors_are_named() -> None:

@@ -183,6 +183,14 @@ def test_orthogonal_shapes_leave_out_what_is_zero_and_nothing_else():
         np.testing.assert_allclose(shortcut, full, rtol=0.0, atol=1e-13 * np.abs(full).max())
 
 
+def test_fewer_than_the_report_and_more_than_a_rigid_chain_of_as_many_coordinates():
+    for n, nf, m in ((2, 1, 1), (4, 2, 2), (6, 3, 3)):
+        counted, published = count_flexible(flexible_chain(n, nf, m), stiffening=False), published_flexible(n, nf, m)
+        assert counted.equations.multiplications < published.multiplications
+        assert counted.equations.additions < published.additions
+        assert counted.forward.multiplications > rigid(n + nf * m).multiplications
+
+
 def test_counts_are_quadratic_in_the_number_of_modes():
     """As the report's are: every pair of modes of a link has its integral."""
     counts = [count_flexible(flexible_chain(2, 1, m), stiffening=False).equations.total for m in (1, 2, 3, 4)]

@@ -56,6 +56,22 @@ def _state(arm, rng, *lead):
     )  # fmt: skip
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "modes", "stiffening"),
+    [
+        ("puma560", {"link2": 2, "link4": 3}, False),
+        ("puma560", {"link1": 1, "link2": 1, "link3": 2, "link4": 1, "link5": 1, "link6": 1}, True),
+        ("cylindrical", {"link1": 2, "link2": 1}, True),
+    ],
+)
+def test_shipped_arms(name, modes, stiffening):
+    rng = np.random.default_rng(3)
+    arm, particles = cloud_arm(rne.load_urdf(name), modes, rng, stiffening=stiffening)
+    state = _state(arm, rng, 2)
+    _assert_same(equations_of_motion(arm, *state), energy_equations(arm, particles, *state))
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_random_trees_with_loads_on_a_moving_base(seed):
     rng = np.random.default_rng(seed)
@@ -68,6 +84,26 @@ def test_random_trees_with_loads_on_a_moving_base(seed):
         expected = energy_equations(arm, particles, *state, **given)
         _assert_same(equations_of_motion(arm, *state, **given), expected)
         _assert_same(agreement.energy_equations(arm, *state, **given), expected)
+
+
+def test_two_arms_and_a_fixed_body_on_a_bent_link():
+    rng = np.random.default_rng(7)
+    body = rne.Inertia(1.0, np.array([0.1, 0.02, 0.0]), np.diag([0.02, 0.03, 0.03]))
+    links = (TreeLink("base"), *(TreeLink(name, body) for name in ("trunk", "left", "right", "sensor", "hand")))
+    tip = np.array([0.4, 0.05, 0.0])
+    joints = (
+        TreeJoint("yaw", JointKind.REVOLUTE, "base", "trunk"),
+        TreeJoint("left", JointKind.REVOLUTE, "trunk", "left", position=tip, axis=np.array([0.0, 1.0, 0.0])),
+        TreeJoint("right", JointKind.PRISMATIC, "trunk", "right", position=-tip, axis=np.array([1.0, 0.0, 0.0])),
+        TreeJoint("mount", JointKind.FIXED, "trunk", "sensor", position=0.5 * tip),
+        TreeJoint("flange", JointKind.FIXED, "left", "hand", position=tip),
+    )
+    robot = rne.assemble(KinematicTree("two_arms", links, joints))
+    arm, particles = cloud_arm(robot, {"trunk": 3, "left": 2}, rng, stiffening=True)
+    assert arm.fixed_bodies == {"mount", "flange"}
+    state = _state(arm, rng)
+    loads = {"wrenches": {"sensor": rng.normal(size=6), "hand": rng.normal(size=6), "right": rng.normal(size=6)}}
+    _assert_same(equations_of_motion(arm, *state, **loads), energy_equations(arm, particles, *state, **loads))
 
 
 @pytest.mark.parametrize(("shapes", "stiffening"), [("clamped_mass", True), ("finite_element", False)])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.linalg import eigh
 from support.errors import relative_error
 
@@ -14,6 +17,10 @@ from rne_dynamics.errors import ModelError
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.beam_modes import beam_frequencies, modal_link
 from rne_dynamics.model.flexible.beam_shapes import beam_shapes
+
+ALL_SHAPES = ["clamped_free", "clamped_mass", "pinned", "polynomial", "finite_element"]
+number = st.floats(-1.0, 1.0)
+vector = st.tuples(number, number, number).map(np.array)
 
 
 def beam_of(shapes: str, **fields) -> Beam:
@@ -29,6 +36,21 @@ TAPERED = {
     "mass_per_length": [0.4, 0.2, 0.15], "EI_y": [3.0, 1.0], "EI_z": [2.0, 2.5, 1.0, 0.5], "GJ": [2.0, 1.0],
     "spread_y": [2e-4, 1e-4], "spread_z": [1e-4, 2e-4, 1e-4],
 }  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shapes", "fields"), [*((s, {}) for s in ALL_SHAPES), ("polynomial", TAPERED)])
+def test_integrals_against_a_sum_over_particles(shapes: str, fields: dict) -> None:
+    """Every section as four particles at (±a, ±b), moved by its shapes; midpoints, then Richardson's extrapolation."""
+    beam = beam_of(shapes, **fields)
+    link = modal_link(beam)
+    coarse, fine, finest = (particle_sums(beam, cells) for cells in (600, 1200, 2400))
+    for k, got in enumerate((link.first, link.second, link.shortening, link.stiffness)):
+        once, twice = (4 * fine[k] - coarse[k]) / 3, (4 * finest[k] - fine[k]) / 3
+        assert relative_error(got, (16 * twice - once) / 15) < 2e-10
+    inertia = link.inertia
+    assert inertia.mass == pytest.approx(finest[4], rel=1e-12)
+    assert relative_error(inertia.about_origin, (4 * finest[5] - fine[5]) / 3) < 1e-12
 
 
 @pytest.mark.parametrize(("shapes", "fields"), [("polynomial", TAPERED), ("clamped_mass", {})])
@@ -82,6 +104,62 @@ def test_strain_of_higher_order_is_that_of_the_exact_curvature(shapes: str, fiel
     assert 0.25 * np.einsum("i,j,k,l,ijkl", *[straight] * 4, link.hardening) == pytest.approx(fourth, rel=1e-6)
 
 
+def particle_sums(beam: Beam, cells: int) -> list[np.ndarray]:
+    h = beam.length / cells
+    x = h * (np.arange(cells) + 0.5)
+    y, z, twist = beam_shapes(beam)
+    m = sum(beam.modes)
+    at = np.split(np.arange(m), np.cumsum(beam.modes)[:-1])
+    bent, slope, curved = np.zeros((3, cells, m, 3))
+    for axis, shapes, columns in ((1, y, at[0]), (2, z, at[1])):
+        bent[:, columns, axis], slope[:, columns, axis] = shapes.evaluate(x, 0), shapes.evaluate(x, 1)
+        curved[:, columns, axis] = shapes.evaluate(x, 2)
+    turn = np.zeros((cells, m))
+    turn[:, at[2]] = twist.evaluate(x, 0)
+    # ∫₀ˣ w'w' to the middle of each cell
+    squares = np.einsum("pki,pli->pkl", slope, slope) * h
+    drawn = np.cumsum(squares, axis=0) - 0.5 * squares
+    mu = beam.along("mass_per_length", x)
+    a, b = np.sqrt(beam.along("spread_y", x) / mu), np.sqrt(beam.along("spread_z", x) / mu)
+    first, inertia = np.zeros((m, 4, 3)), np.zeros((3, 3))
+    second, short = np.zeros((m, m, 3, 3)), np.zeros((m, m, 4, 3))
+    for sy in (-1, 1):
+        for sz in (-1, 1):
+            dm = 0.25 * mu * h
+            place = np.stack([np.ones(cells), x, sy * a, sz * b], axis=-1)
+            moved = bent.copy()
+            moved[:, :, 1] -= turn * (sz * b)[:, None]
+            moved[:, :, 2] += turn * (sy * a)[:, None]
+            first += np.einsum("p,pr,pki->kri", dm, place, moved)
+            second += np.einsum("p,pki,plj->klij", dm, moved, moved)
+            short[..., 0] += np.einsum("p,pr,pkl->klr", dm, place, drawn)
+            r = place[:, 1:]
+            inertia += np.einsum("p,pi,pi->", dm, r, r) * np.eye(3) - np.einsum("p,pi,pj->ij", dm, r, r)
+    EI = np.stack([beam.along("EI_y", x), beam.along("EI_z", x)], axis=-1)
+    stiffness = h * np.einsum("pi,pki,pli->kl", EI, curved[..., 1:], curved[..., 1:])
+    rate = np.zeros((cells, m))
+    rate[:, at[2]] = twist.evaluate(x, 1)
+    stiffness += h * np.einsum("p,pk,pl->kl", beam.along("GJ", x), rate, rate)
+    return [first, second, short, stiffness, np.sum(mu) * h, inertia]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("modes", [(1, 1, 1), (1, 1, 2)])
+@pytest.mark.parametrize("shapes", ALL_SHAPES)
+def test_round_beams_of_any_size_are_taken(shapes: str, modes: tuple[int, int, int]) -> None:
+    """Of equal stiffness both ways, with like modes: what couples bending with twist cancels but for round-off."""
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        length, EI, mu, radius = rng.uniform(0.3, 2.0), 10.0 ** rng.uniform(0.0, 4.0), rng.uniform(0.1, 5.0), 0.02
+        spread = 0.25 * mu * radius**2
+        link = modal_link(beam_of(
+            shapes, length=length, mass_per_length=mu, EI_y=EI, EI_z=EI, GJ=EI / 1.3, spread_y=spread, spread_z=spread,
+            modes=modes, tip_mass=rng.uniform(0.0, 3.0), tip_inertia=(0.0, 0.0, 0.0),
+        ))  # fmt: skip
+        for order in ((1, 0, 2), (1, 2, 0)):
+            np.testing.assert_array_equal(link.coupling, link.coupling.transpose(order))
+
+
 def test_coupling_is_compared_with_what_couples() -> None:
     """Round-off of a beam's third-order strain is taken from files too; real asymmetry is refused."""
     link = modal_link(beam_of("clamped_free", EI_y=2.0, EI_z=2.0, modes=(1, 1, 1)))
@@ -103,6 +181,16 @@ def test_known_integrals_of_the_cantilever() -> None:
     assert np.abs(link.first[:, 1, 1]) == pytest.approx(1.5 * 4.0 / b**2, rel=1e-11)
     assert relative_error(link.second[:, :, 1, 1], 1.5 * 2.0 / 4.0 * np.eye(4)) < 1e-12
     assert relative_error(link.stiffness, np.diag(0.7 * b**4 / 8.0 / 4.0)) < 1e-12
+
+
+def test_polynomial_integrals_are_exact() -> None:
+    link = modal_link(Beam("beam", 1.0, 1.0, 1.0, modes=(4, 0, 0), shapes="polynomial"))
+    k = np.arange(2, 6)
+    assert link.first[:, 0, 1] == pytest.approx(1 / (k + 1), rel=1e-14)
+    assert link.first[:, 1, 1] == pytest.approx(1 / (k + 2), rel=1e-14)
+    assert relative_error(link.second[:, :, 1, 1], 1 / (k[:, None] + k + 1)) < 1e-14
+    curved = k * (k - 1)
+    assert relative_error(link.stiffness, np.outer(curved, curved) / (k[:, None] + k - 3)) < 1e-14
 
 
 def test_static_deflection_of_the_tip() -> None:
@@ -147,6 +235,29 @@ def test_southwells_coefficient_of_a_spinning_cantilever() -> None:
     assert not modal_link(Beam("beam", 1.0, 1.0, 1.0, modes=(1, 0, 0), stiffening=False)).shortening.any()
 
 
+@pytest.mark.slow
+@settings(max_examples=15)
+@given(vector, vector, vector, st.sampled_from(["polynomial", "clamped_mass"]), vector)
+def test_the_frame_of_the_link_does_not_matter(axis, normal, origin, shapes, point) -> None:
+    if np.linalg.norm(np.cross(axis, normal)) < 1e-2:
+        return
+    plain = beam_of(shapes)
+    turned = replace(plain, axis=axis, normal=normal, origin=origin)
+    here, there = modal_link(plain), modal_link(turned)
+    R = turned.rotation
+    assert relative_error(R.T @ R, np.eye(3)) < 1e-13
+    assert there.tip == pytest.approx(origin + R @ here.tip, abs=1e-14)
+    near, far = here.at(point), there.at(origin + R @ point)
+    for a, b in zip(near, far, strict=True):
+        assert relative_error(b, a @ R.T, scale=1e-3) < 1e-9
+    # the moment about any point of the accelerations that a mode makes
+    about = np.einsum("krs,sj->krj", here.first[:, 1:], R.T)
+    moved = np.einsum("ir,krj->kij", R, about) + origin[:, None] * (here.first[:, :1] @ R.T)
+    assert relative_error(there.first[:, 1:], moved, scale=1e-3) < 1e-12
+    assert relative_error(there.second, R @ here.second @ R.T, scale=1e-3) < 1e-12
+    assert relative_error(there.inertia.about_origin, here.inertia.moved(R, origin).about_origin) < 1e-12
+
+
 @pytest.mark.parametrize("shapes", ["polynomial", "pinned"])
 def test_points_of_the_link(shapes: str) -> None:
     beam = beam_of(shapes)
@@ -164,6 +275,41 @@ def test_points_of_the_link(shapes: str) -> None:
         translation[3:5, 2] += z[row]
         assert relative_error(found.rotation, rotation) < 1e-12
         assert relative_error(found.translation, translation) < 1e-12
+
+
+def test_shortening_is_that_of_a_bent_line_of_the_same_length() -> None:
+    """The tip, and a point on a rigid arm fixed to it, against the exact shape of an inextensible line."""
+    link = modal_link(beam_of("polynomial", modes=(2, 1, 0)))
+    t, weight = np.polynomial.legendre.leggauss(30)
+    s, weight = 0.35 * (t + 1), 0.35 * weight
+    delta, offset = np.array([0.4, -0.3, 0.5]), np.array([0.2, 0.03, -0.05])
+
+    def second_order(point: np.ndarray, exact) -> None:
+        """−½ δδS against the even part of the exact motion for shrinking amplitudes."""
+        S = np.einsum("k,l,kli->i", delta, delta, link.at(point).shortening)
+        e = 1e-3
+        even = (exact(e) + exact(-e) - 2 * exact(0.0)) / (2 * e * e)
+        assert even == pytest.approx(-0.5 * S, abs=1e-6 * np.abs(S).max())
+
+    def slopes(e: float, where: np.ndarray) -> np.ndarray:
+        wy, wz = np.stack([2 * where, 3 * where**2]) / 0.7 ** np.array([[2.0], [3.0]]), 2 * where / 0.49
+        return e * np.stack([delta[:2] @ wy, delta[2] * wz], axis=-1)
+
+    def tip(e: float) -> np.ndarray:
+        return np.array([weight @ np.sqrt(1 - (slopes(e, s) ** 2).sum(axis=1)), 0.0, 0.0])
+
+    def arm(e: float) -> np.ndarray:
+        v = slopes(e, np.array([0.7]))[0]
+        theta = np.array([0.0, -v[1], v[0]])
+        angle = np.linalg.norm(theta)
+        if angle == 0.0:
+            return tip(e) + offset
+        k = theta / angle
+        once = np.cross(k, offset)
+        return tip(e) + offset + math.sin(angle) * once + (1 - math.cos(angle)) * np.cross(k, once)
+
+    second_order(link.tip, tip)
+    second_order(link.tip + offset, arm)
 
 
 def test_without_modes_there_is_but_the_body() -> None:

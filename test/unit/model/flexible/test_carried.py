@@ -9,12 +9,12 @@ import pytest
 
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.assembly import assemble
-from rne_dynamics.model.flexible.arm import carried, clamped_frequencies, loads
+from rne_dynamics.model.flexible.arm import bolted, carried, clamped_frequencies, loads
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.beam_modes import beam_frequencies, modal_link
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink, rotation_about
+from rne_dynamics.model.tree import JointKind, KinematicTree, Payload, TreeJoint, TreeLink, rotation_about
 
 X, Y, Z = np.eye(3)
 BALL = Inertia(2.0, np.array([0.3, 0.0, 0.0]), np.diag([0.1, 0.2, 0.3]))
@@ -41,6 +41,14 @@ def test_all_that_hangs_beyond_the_tip() -> None:
     assert found.mass == 4.0
     np.testing.assert_allclose(found.com, expected.com, rtol=0, atol=1e-15)
     np.testing.assert_allclose(found.inertia, expected.inertia, rtol=0, atol=1e-15)
+
+
+def test_in_a_posture() -> None:
+    found = carried(arm(), "beam", X, posture=[3.0, 0.5 * math.pi, 0.4])
+    quarter = rotation_about(Z, 0.5 * math.pi)
+    expected = (BALL + Inertia(2.0, np.array([0.9, 0.3, 0.0]), np.diag([0.2, 0.1, 0.3]))).moved(quarter, np.zeros(3))
+    np.testing.assert_allclose(found.com, expected.com, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(found.about_origin, expected.about_origin, rtol=0, atol=1e-14)
 
 
 def test_what_sits_before_the_tip_is_a_load_but_not_carried_at_the_tip() -> None:
@@ -78,3 +86,14 @@ def test_clamped_frequencies_are_the_beams() -> None:
     found = clamped_frequencies(modal, loads(robot, "beam"))
     np.testing.assert_allclose(found, np.sort(beam_frequencies(beam)), rtol=1e-10)
     assert (clamped_frequencies(modal) > found * (1.0 + 1e-6)).all()
+
+
+def test_bolted_payloads_are_links_of_their_own() -> None:
+    tree = arm().tree
+    load = Payload("beam", 0.5, (0.7, 0.0, 0.1), np.diag([1e-3, 2e-3, 2e-3]))
+    twice = bolted(bolted(tree, load), load)
+    assert [x.name for x in twice.links][-2:] == ["beam payload", "beam payload'"]
+    same = assemble(tree.with_payload(load).with_payload(load))
+    np.testing.assert_allclose(assemble(twice).parameters, same.parameters, rtol=1e-14, atol=1e-16)
+    with pytest.raises(ModelError, match="no link named 'bean'"):
+        bolted(tree, Payload("bean", 1.0))

@@ -103,6 +103,12 @@ def test_the_conventions(good: dict[str, Any], modal: ModalLink, tmp_path: Path)
     assert np.sort(omega) == pytest.approx(np.sort(beam_frequencies(BEAM)), rel=1e-10)
 
 
+def test_a_point_at_the_origin_that_does_not_move_is_welcome(good: dict[str, Any], tmp_path: Path) -> None:
+    data = copy.deepcopy(good)
+    data["points"][0] = [0.0, 0.0, 0.0]  # it was the beam's root
+    assert not reread(tmp_path, data).at([0.0, 0.0, 0.0]).translation.any()
+
+
 def scaled(key: str, factor: float):
     return lambda d: d.update({key: (factor * np.array(d[key])).tolist()})
 

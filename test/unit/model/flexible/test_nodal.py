@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import pickle
 from dataclasses import replace
+from functools import reduce
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.interpolate import RegularGridInterpolator
 from scipy.io import mmwrite
 from scipy.linalg import eigvalsh
+from support.errors import relative_error
 from support.flexible_arms import cantilever
 from support.modal_writer import save_modal_link
 
 from rne_dynamics.errors import DescriptionError, ModelError
-from rne_dynamics.flexible import equations_of_motion
+from rne_dynamics.flexible import equations_of_motion, linearised, static_deflection
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam
@@ -154,6 +158,21 @@ def test_the_arm_it_makes_moves_as_the_built_in_one_to_the_second_order_of_the_m
     assert (np.array(errors[1]) < 0.3 * np.array(errors[0])).all()
 
 
+@pytest.mark.slow
+def test_statics_and_frequencies_with_a_load_at_the_tip() -> None:
+    """F L³/3EI is exact for cubic elements with all their modes; a mass at the tip lowers the frequencies alike."""
+    load = Inertia(0.3, np.zeros(3), 1e-4 * np.eye(3))
+    exact = cantilever(beam(6), load)
+    arm = FlexibleArm(assemble(exact.robot.tree, gravity=(0.0, 0.0, 0.0)), (nodal(6, 35),))
+    delta = static_deflection(arm, [0.0], wrenches={"tip": [0.0, 1e-5, 2e-5, 0.0, 0.0, 0.0]})
+    moved = delta @ arm.flexible_links[0].at([LENGTH, 0.0, 0.0]).translation
+    np.testing.assert_allclose(moved[1:], np.array([1e-5 / EI[0], 2e-5 / EI[1]]) * LENGTH**3 / 3.0, rtol=2e-6)
+    _, K, M = mesh(6)
+    M[-6:, -6:] += np.diag([0.3] * 3 + [1e-4] * 3)
+    squares = eigvalsh(K[6:, 6:], M[6:, 6:])[:4]
+    np.testing.assert_allclose(linearised(arm, [0.0]).frequencies[:4] ** 2, squares, rtol=1e-4)
+
+
 def particles(m: int = 3, P: int = 9):
     """Lumped masses that move at random but for three, which are held."""
     rng = np.random.default_rng(0)
@@ -185,6 +204,37 @@ def test_lumped_masses_give_the_sums_over_particles() -> None:
     np.testing.assert_allclose(there.rotation[0], turn, atol=1e-12)
 
 
+def test_bricks_give_the_integrals_of_what_they_interpolate() -> None:
+    """Trilinear elements on a grid; integrals by Gauss's rule over the interpolation, in SciPy."""
+    lines = [np.linspace(0.0, 1.0, 4), np.linspace(-0.1, 0.1, 3), np.linspace(-0.2, 0.2, 3)]
+    grid = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1)
+    X = grid.reshape(-1, 3)
+
+    def one(x):
+        h = x[1] - x[0]
+        return h / 6.0 * (np.diag([2.0, *[4.0] * (len(x) - 2), 2.0]) + np.eye(len(x), k=1) + np.eye(len(x), k=-1))
+
+    M = 2700.0 * np.kron(reduce(np.kron, map(one, lines)), np.eye(3))
+    U = 1e-3 * np.random.default_rng(2).normal(size=(len(X), 3, 2))
+    root = np.flatnonzero(X[:, 0] == 0.0)
+    U[root] = 0.0
+    K = np.eye(len(M))
+    tip = np.flatnonzero(X[:, 0] == 1.0)
+    found = meshed_link("block", X, M, shapes=U.reshape(-1, 2), stiffness=K, root=root, tip=tip)
+    t, w = np.polynomial.legendre.leggauss(3)
+    rules = [
+        (np.concatenate([0.5 * (a + b + (b - a) * t) for a, b in pairwise(x)]),
+         np.concatenate([0.5 * (b - a) * w for a, b in pairwise(x)])) for x in lines
+    ]  # fmt: skip
+    at = np.stack(np.meshgrid(*(r[0] for r in rules), indexing="ij"), axis=-1).reshape(-1, 3)
+    dm = 2700.0 * reduce(np.multiply.outer, [r[1] for r in rules]).ravel()
+    phi = RegularGridInterpolator(lines, U.reshape(*grid.shape[:3], 3, 2))(at)
+    assert relative_error(found.first[:, 0], np.einsum("p,pik->ki", dm, phi)) < 1e-12
+    assert relative_error(found.first[:, 1:], np.einsum("p,pr,pik->kri", dm, at, phi)) < 1e-12
+    assert relative_error(found.second, np.einsum("p,pik,pjl->klij", dm, phi, phi)) < 1e-12
+    assert found.inertia.mass == pytest.approx(2700.0 * 0.2 * 0.4)
+
+
 def test_frequencies_in_place_of_stiffness() -> None:
     X, K, M = mesh(8)
     U = nodal_shapes(8, None, (0.0, 0.0, 0.0))
@@ -193,6 +243,22 @@ def test_frequencies_in_place_of_stiffness() -> None:
     np.testing.assert_allclose(found.stiffness, U.T @ K @ U, atol=1e-8 * np.abs(U.T @ K @ U).max())
     with pytest.raises(ModelError, match=r"shapes share .* no eigenvectors of this mass matrix"):
         meshed_link("beam", X, M, shapes=U @ np.triu(np.ones((5, 5))), frequencies=omega, root=0, tip=8)
+
+
+def test_a_beams_mesh_has_stiffening() -> None:
+    X, K, M = mesh(20)
+    exact = modal_link(beam(20))
+    shapes = np.vstack([np.hstack([a.translation, a.rotation]).T for a in map(exact.at, X)])
+    link = meshed_link("beam", X, M, stiffness=K, root=0, tip=20, shapes=shapes)
+    assert relative_error(link.shortening, exact.shortening) < 2e-2
+    assert relative_error(link.at(link.tip).shortening, exact.at(exact.tip).shortening) < 2e-2
+    # by the trapezoidal rule; the square of the slopes is level at both ends, so that its error is of fourth order
+    fine = meshed_link("beam", *mesh(40)[::2], stiffness=mesh(40)[1], root=0, tip=40, modes=1)
+    coarse = meshed_link("beam", X, M, stiffness=K, root=0, tip=20, modes=1)
+    scale = [part.at(part.tip).translation[0] @ part.at(part.tip).translation[0] for part in (coarse, fine)]
+    at_tip = [part.at(part.tip).shortening[0, 0, 0] / s for part, s in zip((coarse, fine), scale, strict=True)]
+    known = modal_link(replace(beam(20), modes=(1, 0, 0), shapes="clamped_free")).at(exact.tip).shortening[0, 0, 0]
+    assert (at_tip[0] - known) / (at_tip[1] - known) == pytest.approx(16.0, abs=0.1)
 
 
 @pytest.mark.parametrize("kind", [".npz", ".json"])

@@ -31,6 +31,14 @@ def test_torsion_of_a_rectangle_is_its_series(ratio: float) -> None:
     assert pytest.approx(ratio * series, rel=1e-12) == rectangle(ratio, 1.0, UNIT).GJ
 
 
+def test_a_rectangle_is_wide_along_y() -> None:
+    found = rectangle(0.03, 0.002, Elastic(density=2700.0, E=70e9, G=26e9))
+    assert found.mass_per_length == pytest.approx(2700 * 0.03 * 0.002, rel=1e-15)
+    assert found.EI_y == pytest.approx(70e9 * 0.002 * 0.03**3 / 12, rel=1e-15)
+    assert found.EI_z == pytest.approx(70e9 * 0.03 * 0.002**3 / 12, rel=1e-15)
+    assert (found.spread_y, found.spread_z) == pytest.approx((found.EI_y / 70e9 * 2700, found.EI_z / 70e9 * 2700))
+
+
 def test_a_tube_is_one_rod_less_another_and_a_thin_one_keeps_its_digits() -> None:
     outer, inner = rod(0.04, UNIT), rod(0.036, UNIT)
     assert np.array(tube(0.04, 0.002, UNIT)) == pytest.approx(np.array(outer) - np.array(inner), rel=1e-12)
@@ -39,6 +47,13 @@ def test_a_tube_is_one_rod_less_another_and_a_thin_one_keeps_its_digits() -> Non
     thin = [2 * math.pi * r * t, *[math.pi * r**3 * t] * 2, 2 * math.pi * r**3 * t, *[math.pi * r**3 * t] * 2]
     assert tube(2 * r, t, UNIT) == pytest.approx(Section(*thin), rel=1e-4)
     assert tube(2 * r, t, UNIT)[0] == pytest.approx(2 * math.pi * r * t, rel=1e-9)
+
+
+def test_a_rod_of_steel() -> None:
+    found = rod(0.01, "steel")
+    assert found.EI_y == found.EI_z == pytest.approx(210e9 * math.pi / 64 * 1e-8, rel=1e-14)
+    assert pytest.approx(210e9 / 2.6 * math.pi / 32 * 1e-8, rel=1e-14) == found.GJ
+    assert found.mass_per_length == pytest.approx(7850 * math.pi / 4 * 1e-4, rel=1e-14)
 
 
 def test_moduli_of_the_table() -> None:
