@@ -1,29 +1,30 @@
-"""Frames laid along an axis keep all digits at any tilt: of joints (against Pinocchio), beams and principal axes."""
+"""Frames laid along an axis keep all digits at any tilt: of joints, beams and principal axes."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
 import pytest
+from support.errors import relative_error
+
+import rne_dynamics as rne
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink, rotation_about
 
 pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip install '.[test]'")
 
 import numpy as np
 import pinocchio as pin
-from support.errors import relative_error
 
-import rne_dynamics as rne
-from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.bodies import align_z
 from rne_dynamics.model.flexible.beam import Beam
-from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.principal import Symmetry, principal_axes
-from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.solids import hollow_sphere, tube
-from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink, rotation_about
 
 #: Tilts of an axis from ±x, ±y, ±z, rad; at 2e-6 a formula that divides by 1 + z has lost eleven digits.
-TILTS = (1e-1, 1e-2, 1e-3, 1e-4, 2e-6, 1.4e-6, 1e-7, 1e-8, 1e-9, 1e-12, 1e-15, 1e-30, 1e-170, 1e-310)
+TILTS = (1e-1, 1e-4, 1.4e-6, 1e-8, 1e-15, 1e-170, 1e-310)
 SCALES = (1.0, 7.3, 1e-6, 1e9)  # descriptions need not give unit vectors
 
 
@@ -68,7 +69,7 @@ def arms(tilt: float, scale: float, seed: int) -> tuple[RobotModel, pin.Model]:
 def test_align_z_is_a_rotation_onto_the_axis_at_any_tilt(tilt):
     """Orthonormal in exact arithmetic on the entries, not only as far as doubles can see."""
     rng = np.random.default_rng(3)
-    for _ in range(20):
+    for _ in range(5):
         for axis in tilted(tilt, rng):
             R = align_z(axis)
             assert np.abs(R[:, 2] - axis).max() < 1e-300

@@ -12,12 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from analytic.pantograph import cut_as_the_paper
 from support import mechanisms
 from support.constrained_engines import ConstrainedMujoco, ConstrainedPinocchio, expressible, in_mujoco
 from support.errors import relative_error
 from support.multipliers import Closed, link_poses
-from support.parallelograms import ladder
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble
@@ -80,12 +78,11 @@ def _two_arms(kind: LoopKind, seed: int) -> Mechanism | None:
 
 #: Every mechanism that ships and those of other kinds, by name; made when asked for, since making compiles kernels.
 CASES: dict[str, Callable[[], Mechanism]] = {
-    **{name: partial(rne.load_model, name) for name in mechanisms.SHIPPED},
-    **{f"built {name}": mechanisms.MECHANISMS[name] for name in ("four_bar", "geared_five_bar", "space_linkage")},
-    **{f"built four_bar, cut at {cut}": partial(mechanisms.four_bar, cut) for cut in ("coupler", "crank")},
-    "ladder of 4": partial(ladder, 4),
+    **{name: partial(rne.load_model, name) for name in ("five_bar", "delta")},
+    **{f"built {name}": mechanisms.MECHANISMS[name] for name in ("geared_five_bar", "space_linkage")},
+    "built four_bar, cut at coupler": partial(mechanisms.four_bar, "coupler"),
+    "two parallelograms": partial(mechanisms.ladder, 2),
     "pantograph with its pins": partial(rne.load_model, ROOT / "examples" / "pantograph_pins.yaml"),
-    "pantograph, cut as in the paper": lambda: cut_as_the_paper()[0],
     **{f"two arms, {kind.name.lower()}": partial(between_two_arms, kind) for kind in LoopKind},
 }
 

@@ -1,4 +1,8 @@
-"""Every dynamics function against Pinocchio, on every robot of the example-robot-data wheel and every shipped one."""
+"""Every dynamics function against Pinocchio, on every robot of the example-robot-data wheel and every shipped one.
+
+One robot of each kind is in every run, by the general kernels and by machine code of its own; the others with the slow
+tests by the general kernels, and by hand by machine code, which is compiled for minutes.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import numpy as np
 import pytest
 from support.errors import relative_error
 from support.pinocchio_oracle import Oracle, condition
-from support.robots import WHEEL
+from support.robots import CASES, file_of
 from support.wheel import wheel_robots
 
 import rne_dynamics as rne
@@ -17,17 +21,16 @@ from rne_dynamics.errors import SingularInertiaError
 
 TOLERANCE = 1e-10
 METHODS = ("nasser", "walker_orin", "walker_orin_columns", "lagrange")
-STATES = 3
-#: Its machine code is compiled for a quarter of a minute.
-LARGEST = "tiago_dual"
+STATES = 2
 ROBOTS = [*wheel_robots(), *(share_file(f"urdf/{name}.urdf") for name in shipped_robots())]
 
 
 def case(path: Path, base: str, code: str) -> object:
-    """A parameter of `pair`; compiling for every robot takes minutes. Of every kind of robot some are in every run."""
-    few, fixed = path.name in WHEEL or path.stem in shipped_robots(), base == "fixed"
-    quick = few and (code == "general" or (fixed and path.stem != LARGEST))
-    marks = () if quick else pytest.mark.slow if few or code == "general" else pytest.mark.soak
+    """A parameter of `pair`, with its mark."""
+    kinds = [(file_of(name), of) for name, of in CASES]
+    marks = () if (path, base) in kinds[:-1] or ((path, base) in kinds and code == "general") else (
+        pytest.mark.slow if code == "general" else pytest.mark.soak
+    )
     return pytest.param((path, base, code), id=f"{path.stem}-{base}-{code}", marks=marks)
 
 

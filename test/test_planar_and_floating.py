@@ -115,13 +115,13 @@ class Twin:
 
 
 @pytest.mark.parametrize(("base", "axis"), [
-    ("fixed", "0 0 1"), ("floating", "0 1 0"), ("fixed", "0 0.6 0.8"), ("floating", "0.48 -0.64 -0.6"),
+    ("fixed", "0 1 0"), ("floating", "0.48 -0.64 -0.6"),
 ])
 def test_a_file_with_both_is_that_of_pinocchio(base: str, axis: str) -> None:
     twin, rng = Twin(axis, base), np.random.default_rng(3)
     robot, model, data = twin.robot, twin.model, twin.data
     assert robot.n == model.nv == (13 if base == "fixed" else 19)
-    for _ in range(10):
+    for _ in range(3):
         q = rne.random_configuration(robot, rng)
         qd, qdd = rng.normal(size=(2, robot.n))
         x, (G, drift) = twin.q(q), twin.rate(q, qd)

@@ -130,23 +130,3 @@ class Recursion:
         _, N_1 = self._down("1", F_2, N_2, self.R["2"], self.p["2"])  # (17), (18)
         N_1 = N_1 - R_C1 @ N_D - np.cross(p_C1, R_C1 @ F_D)
         return np.array([N_1[2], N_2[2], N_3[2]])
-
-    @property
-    def tau1(self) -> float:
-        """(18)'s z component with all before it put in, as (10) is (6)'s: the cuts' forces have dropped out.
-
-        Every link beyond the waist gives its out-of-plane force at its mass centre's distance from the waist's axis,
-        and what of its moment is along the vertical.
-        """
-        L1, L2 = self.lengths.L1, self.lengths.L2
-        a, b = self.q[1], self.q[1] + self.q[2]
-        elbow = L1 * cos(a)
-        places = {  # radius of the frame's origin, angle of its x axis from the horizontal
-            "2": (-L2 / 2, a), "A": (-L2 / 2 + elbow, 0.0), "B": (L2 / 2 + elbow, pi + a), "3": (-L2 / 2 + elbow, b),
-            "L": (-L2 / 2 + elbow + L1 * cos(b), 0.0), "M": (L2 / 2 + elbow + L1 * cos(b), pi + b),
-        }  # fmt: skip
-        tau = float(self.Nc["1"][2])
-        for i, (origin, angle) in places.items():
-            r = origin + self.s[i][0] * cos(angle) - self.s[i][1] * sin(angle)
-            tau += -r * self.Fc[i][2] + sin(angle) * self.Nc[i][0] + cos(angle) * self.Nc[i][1]
-        return float(tau)

@@ -75,7 +75,7 @@ def moments(link: int) -> np.ndarray:
     return turn @ ROBOT.tree.link(LINKS[link]).inertia.inertia @ turn.T
 
 
-def states(count: int = 5) -> np.ndarray:
+def states(count: int = 2) -> np.ndarray:
     return np.random.default_rng(47).uniform(-1.0, 1.0, (count, 3, 4))
 
 

@@ -101,7 +101,6 @@ def spatial_errors(deflection: float, mass: float, offset: float) -> np.ndarray:
 @pytest.mark.parametrize(
     ("mass", "offset", "errors", "orders"),
     [
-        (1e-6, 0.0, (6.0e-5, 7.6e-5), (4.0, 4.0)),
         (1e-6, 0.1, (1.3e-4, 4.2e-4), (3.0, 3.0)),
         (1.0 - 1e-6, 0.0, (6.3e-5, 2.6e-3), (2.8, 1.9)),
     ],
@@ -209,13 +208,11 @@ def follow_plain(speed: float) -> tuple[str, ...]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("stiffening", "size"), [(False, 0.06), (True, 0.095)])
-def test_a_simulation_that_bends_too_far_reports_it(stiffening: bool, size: float) -> None:
-    arm = two_link_arm(stiffening=stiffening)
+def test_a_simulation_that_bends_too_far_reports_it() -> None:
+    arm = two_link_arm(stiffening=True)
     plant, tip = ArmPlant(arm), arm.flexible_links[0].at([LENGTH, 0, 0]).translation[0, 1]
-    delta = np.array([size / tip, 0.0, 0.0, 0.0])
-    theory = "with" if stiffening else "without"
-    said = rf"'link1' is deflected by {size / LENGTH:.2g}.* at t = 0 s; .*{theory} stiffening"
+    delta = np.array([0.095 / tip, 0.0, 0.0, 0.0])
+    said = rf"'link1' is deflected by {0.095 / LENGTH:.2g}.* at t = 0 s; .*with stiffening"
     with pytest.warns(BendingRangeWarning, match=said):
         log = free_motion(plant, [0.0, 0.5], delta=delta, seconds=0.01)
     assert len(log.findings) == 1

@@ -110,7 +110,7 @@ def _modal_frequency(arm, spin):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spin", list(FLAPPING))
+@pytest.mark.parametrize("spin", [2.0, 12.0])
 def test_spin_stiffens(spin):
     coarse, fine = (held_frequencies(segmented(_flapping(False), N), [0.0], [spin])[0] for N in (20, 40))
     chain = (4.0 * fine - coarse) / 3.0
@@ -120,11 +120,10 @@ def test_spin_stiffens(spin):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("beyond", [0.0, 0.5])
-def test_spin_stiffens_what_carries_a_body(beyond):
-    """Its mass centre at the tip or far beyond, where the tip's turn draws it in as much as the shortening does."""
+def test_spin_stiffens_what_carries_a_body():
+    """Its mass centre far beyond the tip, whose turn draws it in as much as the shortening does."""
     beam = Beam("beam", 1.0, 1.0, EI_z=1.0, modes=(0, 6, 0), shapes="polynomial", stiffening=True)
-    arm = cantilever(beam, rne.Inertia(1.0, np.array([beyond, 0.0, 0.0]), 1e-3 * np.eye(3)))
+    arm = cantilever(beam, rne.Inertia(1.0, np.array([0.5, 0.0, 0.0]), 1e-3 * np.eye(3)))
     coarse, fine = (held_frequencies(segmented(arm, N), [0.0], [4.0])[0] for N in (20, 40))
     assert _modal_frequency(arm, 4.0) == pytest.approx((4.0 * fine - coarse) / 3.0, rel=1e-6)
 
@@ -155,11 +154,20 @@ def test_oblique_beams_bend_and_twist_alike(modes):
     np.testing.assert_allclose((4.0 * fine - coarse) / 3.0, lowest, rtol=1e-4 if modes[0] else 3e-3)
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
-def test_six_joints_with_two_modes_a_plane_meet_the_limit_of_the_segments(seed, tmp_path):
+def test_oblique_beams_twist_alike():
+    arm = two_beams("polynomial", stiffening=False, modes=(0, 0, 5))[0]
+    arm = type(arm)(rne.assemble(arm.robot.tree, gravity=(0.0, 0.0, 0.0)), arm.flexible_links)
+    q = [0.3, -0.8, 0.05]
+    lowest = linearised(arm, q).frequencies[:2]
+    coarse, fine = (held_frequencies(segmented(arm, N), q)[:2] for N in (8, 16))
+    # what is left is the truncation: the box half way makes a kink in the torsion that powers of x do not have
+    np.testing.assert_allclose((4.0 * fine - coarse) / 3.0, lowest, rtol=3e-3)
+
+
+def test_six_joints_with_two_modes_a_plane_meet_the_limit_of_the_segments(tmp_path):
     """The second and third frequency within 1 %, as documents/003_flexible.md shows; all four are within 0.1 %."""
     text = share_file("urdf/flexible_arm6.yaml").read_text().replace("urdf: flexible_arm6.urdf", "urdf: flexible_arm6")
     text = text.replace("{y: 1, z: 1, torsion: 1}", "{y: 2, z: 2, torsion: 1}").replace("[0.01, 0.01, 0.002]", "0.01")
     (tmp_path / "arm.yaml").write_text(text.replace("clamped_mass", "polynomial"))
-    modal, limit = segment_frequencies(rne.load_model(tmp_path / "arm.yaml"), seed=seed)
+    modal, limit = segment_frequencies(rne.load_model(tmp_path / "arm.yaml"))
     np.testing.assert_allclose(modal, limit, rtol=1e-3)

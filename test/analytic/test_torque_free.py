@@ -18,8 +18,8 @@ from rne_dynamics.simulation.stepping.stepping import integrate
 
 MOMENTS = np.array([0.2, 0.5, 0.6])  # principal moments, kg·m²
 #: Angular velocities along the principal axes at the start, the middle one zero: about the axis of the largest moment
-#: mostly, then about that of the smallest, then close to the separatrix.
-STARTS = ([0.8, 0.0, 3.0], [3.0, 0.0, 0.8], [2.0, 0.0, 1.0])
+#: mostly, then about that of the smallest.
+STARTS = ([0.8, 0.0, 3.0], [3.0, 0.0, 0.8])
 TURN = rotation_about(np.array([0.48, -0.6, 0.64]), 0.9)  # principal axes in the body's frame
 CENTRE = np.array([0.1, -0.2, 0.05])
 

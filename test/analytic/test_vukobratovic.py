@@ -36,8 +36,7 @@ def two_freedom_robot(members: tuple[Member, ...], gravity: np.ndarray) -> rne.R
     return rne.assemble(KinematicTree("two freedoms a joint", tuple(links), tuple(joints)), gravity=gravity)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 5])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("n", "seed"), [(1, 0), (3, 1)])
 def test_joints_of_two_freedoms_as_the_document_writes_them(n, seed):
     rng = np.random.default_rng((n, seed))
     members, gravity = two_freedom_members(n, rng), 9.81 * rng.normal(size=3)
@@ -66,10 +65,9 @@ def test_slips_of_the_print(slip, terms):
     assert all(error < 1e-12 for name, error in errors.items() if name not in terms)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_rates_of_one_link_by_the_recurrence(seed):
+def test_rates_of_one_link_by_the_recurrence():
     """(2), (3): ω, v, ε and w of every mass centre from those of the link before, against this package's kinematics."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     members = two_freedom_members(3, rng)
     robot = two_freedom_robot(members, np.zeros(3))
     q, qd, qdd = rng.normal(size=(3, 6))

@@ -10,7 +10,7 @@ from support.arms import floating_arm, gripper
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.description.share import share_file, shipped_robots
+from rne_dynamics.description.share import share_file
 from rne_dynamics.model.layout import BASE, PARENT
 
 #: Trees, hands, mimic grippers, legs and arms from the wheel; a spread rather than a census.
@@ -26,11 +26,13 @@ WHEEL = (
 )
 #: Those with mimic joints.
 MIMIC = ("baxter.urdf", "panda.urdf", "talos_full_v2.urdf")
-NAMES = (*shipped_robots(), *WHEEL)
 #: Robots built in code, also by name.
 BUILT = {"gripper": gripper, "floating_arm": floating_arm}
-#: The shipped arms are bolted down: their base links carry no inertia and cannot float.
-CASES = (*((name, "fixed") for name in NAMES), *((name, "floating") for name in WHEEL))
+#: One of each kind: a chain, one that slides, a hand that mimics, a flying arm, a humanoid with all of these.
+CASES = (
+    ("puma560", "fixed"), ("scara", "fixed"), ("panda.urdf", "fixed"), ("hextilt_flying_arm_5.urdf", "floating"),
+    ("talos_full_v2.urdf", "floating"),
+)  # fmt: skip
 
 
 def file_of(name: str) -> Path:

@@ -28,10 +28,9 @@ from rne_dynamics.straight_line.graph import TooLargeError
 
 pytestmark = pytest.mark.skipif(C is None, reason="no C compiler: sudo apt install gcc")
 
-#: An arm, mimic joints, a floating base, a prismatic joint, and all kinds of joints in one tree.
+#: An arm, a floating base, a prismatic joint, mimic joints, and all kinds of joints in one tree.
 ROBOTS = {
     "ur5": lambda: load("ur5_robot.urdf"),
-    "panda": lambda: load("panda.urdf"),
     "flying arm": lambda: load("hextilt_flying_arm_5.urdf", "floating"),
     "scara": lambda: load("scara"),
     "gripper": gripper,
@@ -90,7 +89,8 @@ def largest_errors(robot, code: Exported, count: int) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(
-    ("name", "precision"), [*((name, "double") for name in ROBOTS), ("ur5", "float"), ("gripper", "float")]
+    ("name", "precision"),
+    [("flying arm", "double"), ("gripper", "double"), ("vehicle", "double"), ("scara", "float"), ("ur5", "float")],
 )
 def test_all_functions_agree_with_the_plain_functions(name, precision, exported):
     code = exported(name, precision)
@@ -106,7 +106,7 @@ def test_parts_of_any_length_give_the_same_answers(tmp_path, monkeypatch):
     assert max(largest_errors(robot, Exported(rne.to_c(robot), tmp_path), 10).values()) < 1e-12
 
 
-@pytest.mark.parametrize("name", ["ur5", "flying arm", "gripper", "vehicle"])
+@pytest.mark.parametrize("name", ["flying arm", "gripper"])
 def test_nan_and_infinity_anywhere_give_a_status_and_no_output(name, exported):
     code = exported(name)
     given = states(ROBOTS[name](), 1, float)
@@ -123,9 +123,9 @@ def test_nan_and_infinity_anywhere_give_a_status_and_no_output(name, exported):
 
 
 def test_a_result_that_overflows_gives_a_status(exported):
-    code = exported("ur5")
+    code = exported("scara", "float")
     function = next(f for f in code.export.functions if f.quantity == "inverse_dynamics")
-    status, out = code.call(function, np.ones(6), np.full(6, 1e200), np.zeros(6))
+    status, out = code.call(function, np.ones(4), np.full(4, 1e30), np.zeros(4))
     assert status == 1
     assert (out == 7.0).all()
 
@@ -142,8 +142,8 @@ def test_a_quaternion_is_normalised_and_one_without_length_refused(exported):
 
 
 def test_the_output_may_be_the_memory_of_an_input(exported):
-    code = exported("ur5")
-    given = states(ROBOTS["ur5"](), 1, float)
+    code = exported("gripper")
+    given = states(ROBOTS["gripper"](), 1, float)
     for quantity in ("inverse_dynamics", "forward_dynamics"):
         function = next(f for f in code.export.functions if f.quantity == quantity)
         inputs = [given[x][0].copy() for x in function.inputs]
@@ -167,7 +167,7 @@ def radial() -> rne.RobotModel:
     return assemble(KinematicTree("radial", links, joints))
 
 
-@pytest.mark.parametrize(("precision", "distance"), [("double", 0.0), ("float", 0.0), ("float", 1e-3)])
+@pytest.mark.parametrize(("precision", "distance"), [("double", 0.0), ("float", 1e-3)])
 def test_a_state_in_which_a_joint_moves_no_inertia_gives_a_status(precision, distance, tmp_path):
     code = Exported(rne.to_c(radial(), precision=precision), tmp_path)
     function = next(f for f in code.export.functions if f.quantity == "forward_dynamics")
@@ -201,30 +201,19 @@ def test_a_joint_without_inertia_is_refused():
     assert [f.quantity for f in rne.to_c(robot, quantities=["mass_matrix"]).functions] == ["mass_matrix"]
 
 
-@pytest.mark.parametrize(("name", "precision"), [("vehicle", "double"), ("scara", "float")])
-def test_the_files_are_c_plus_plus_too(name, precision, exported):
-    code = exported(name, precision)
-    compile_cxx(code.source)
-    compile_cxx(code.test)
-
-
-@pytest.mark.parametrize("precision", ["double", "float"])
-def test_the_self_test_succeeds_and_fails_if_a_number_is_changed(precision, exported):
-    code = exported("scara", precision)
+def test_the_self_test_succeeds_and_fails_if_a_number_is_changed(exported):
+    code = exported("scara", "float")
     program = compile_c([code.source, code.test], code.folder / "self_test")
     assert "agree with rne_dynamics in 5 states" in run([program])
     text = code.source.read_text()
     changed = code.folder / "changed.c"
-    for function in code.export.functions[1:3]:
-        body = re.search(rf"[_ ]{function.name}\([^{{]*{{", text).end()  # its first part if it has any
-        number = re.compile(r"(?<![\w.])\d+\.\d*[1-9]\d*")
-        found = number.search(text, body)
-        assert found is not None
-        changed.write_text(f"{text[: found.start()]}1.01f * {found[0]}{text[found.end() :]}")
-        program = compile_c([changed, code.test], code.folder / "changed", "-Wno-error", "-w")
-        done = subprocess.run([str(program)], capture_output=True, text=True, check=False, timeout=60)
-        assert done.returncode == 1
-        assert "FAILED: scara_" in done.stdout
+    body = re.search(rf"[_ ]{code.export.functions[1].name}\([^{{]*{{", text).end()  # its first part if it has any
+    found = re.compile(r"(?<![\w.])\d+\.\d*[1-9]\d*").search(text, body)
+    changed.write_text(f"{text[: found.start()]}1.01f * {found[0]}{text[found.end() :]}")
+    program = compile_c([changed, code.test], code.folder / "changed", "-Wno-error", "-w")
+    done = subprocess.run([str(program)], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert "FAILED: scara_" in done.stdout
 
 
 def turntables() -> rne.RobotModel:
@@ -241,6 +230,7 @@ def turntables() -> rne.RobotModel:
     return assemble(KinematicTree("turntables", tuple(links), tuple(joints)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["double", "float"])
 def test_the_self_test_allows_round_off_of_terms_that_cancel(precision, tmp_path):
     robot = turntables()
@@ -252,7 +242,7 @@ def test_the_self_test_allows_round_off_of_terms_that_cancel(precision, tmp_path
 
 
 def test_cmake_configures_builds_and_tests(exported):
-    code = exported("scara")
+    code = exported("scara", "float")
     build = code.folder / "build"
     run(["cmake", "-S", code.folder, "-B", build])
     run(["cmake", "--build", build])
@@ -260,33 +250,16 @@ def test_cmake_configures_builds_and_tests(exported):
 
 
 def test_fast_math_is_refused(exported):
-    code = exported("scara")
+    code = exported("scara", "float")
     done = subprocess.run([C, "-ffast-math", "-fsyntax-only", code.source], capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "they remove the tests for NaN" in done.stderr
 
 
-def test_the_header_says_what_a_programmer_needs(exported):
-    panda = (exported("panda").folder / "panda_dynamics.h").read_text()
-    for wanted in (
-        "Rigid-body dynamics of panda", f"rne_dynamics {rne.__version__} from some.urdf", "#define PANDA_N 8",
-        "[3]  panda_joint4         revolute, rad  limits -3.0718 .. -0.0698",
-        "[0]  panda_joint1         rad/s, rad/s^2, N m  speed limit 2.175, effort limit 87",
-        "[7]  panda_finger_joint1  m/s, m/s^2, N        speed limit 0.2, effort limit 100",
-        "panda_finger_joint2  = 1 * panda_finger_joint1 + 0", "(0, 0, -9.81) m/s^2", "Not included: joint friction",
-        "PANDA_NO_INERTIA  2",
-    ):  # fmt: skip
-        assert wanted in panda, wanted
-    flying = (exported("flying arm").folder / "hextilt_flying_arm_5_dynamics.h").read_text()
-    assert re.search(r"\[3\.\.6\] .*quaternion x y z w, normalised", flying)
-    assert re.search(r"\[0\] .*/trans_x +m/s, m/s\^2, N, in the axes of the moving body", flying)
-    float_source = exported("scara", "float").source.read_text()
-    assert "sinf(" in float_source
-    assert not re.search(r"double|[^f\w](sin|cos|sqrt)\(|\d\.\d+(?![\df]|e)", float_source.partition("#endif")[2])
-    for code in (exported("panda"), exported("scara", "float")):
-        assert all("/" + part not in text for text in code.export.files.values() for part in ("home", "tmp", "work"))
-    ur5 = exported("ur5")
-    assert [x.decode() for x in ur5.names] == list(ROBOTS["ur5"]().joint_names)
+def test_code_in_floats_has_no_doubles(exported):
+    source = exported("scara", "float").source.read_text()
+    assert "sinf(" in source
+    assert not re.search(r"double|[^f\w](sin|cos|sqrt)\(|\d\.\d+(?![\df]|e)", source.partition("#endif")[2])
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -320,6 +293,7 @@ def test_names_that_are_no_identifiers(tmp_path, monkeypatch):
     export = rne.to_c(robot, links=list(robot.link_names[1:]), source="a*/b.urdf")
     code = Exported(export, tmp_path)
     compile_cxx(code.source)
+    compile_cxx(code.test)
     assert export.prefix == "robot_2nd_arm_e"
     assert [f.name.partition("jacobian_")[2] for f in export.functions[5:]] == [
         "quoted", "a_b", "a_b_2", "link", "uberarm", "link_2", "0", "int"
@@ -367,8 +341,17 @@ def test_robots_that_cannot_be():
     fixed = replace(tree, joints=tuple(replace(joint, kind=JointKind.FIXED) for joint in tree.joints))
     with pytest.raises(ModelError, match="no joint that moves"):
         rne.to_c(assemble(fixed))
+    spin = TreeJoint("spin", JointKind.REVOLUTE, "base", "nothing")
+    weightless = assemble(KinematicTree("nothing", (TreeLink("base"), TreeLink("nothing")), (spin,)))
+    with pytest.raises(ModelError, match="moves no inertia"):
+        rne.to_c(weightless)
+    assert [f.quantity for f in rne.to_c(weightless, quantities=["mass_matrix"]).functions] == ["mass_matrix"]
+    with pytest.raises(TooLargeError, match=r"forward_dynamics would be more than 30000 .*: inverse_dynamics, gr"):
+        rne.to_c(load("talos_full_v2.urdf", "floating"),
+                 quantities=["forward_dynamics", "inverse_dynamics", "gravity_torque"])  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_robot_that_is_too_large_is_refused_with_what_fits():
     talos = load("talos_full_v2.urdf", "floating")
     with pytest.raises(TooLargeError, match=r"forward_dynamics would be more than 30000 .*: inverse_dynamics, gr"):

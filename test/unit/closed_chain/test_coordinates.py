@@ -32,16 +32,6 @@ def test_rates_against_differences(name):
     np.testing.assert_array_equal(map_.T[mechanism.actuated], np.eye(mechanism.n))
 
 
-def test_broadcasting():
-    mechanism = five_bar()
-    q, qd, _ = states(mechanism, 6)
-    tree = assemble(mechanism, q.reshape(2, 3, 2))
-    velocity = tree_velocity(mechanism, tree, qd[0])
-    assert velocity.shape == (2, 3, 4)
-    np.testing.assert_array_equal(velocity[1, 2], tree_velocity(mechanism, tree[1, 2], qd[0]))
-    assert motion_map(mechanism, tree).smallest.shape == (2, 3)
-
-
 @pytest.mark.parametrize("call", [
     tree_velocity,
     lambda m, q, qd: tree_forward_dynamics(m, q, np.zeros(4), qd),

@@ -62,6 +62,7 @@ def test_gravity_and_bias_are_inverse_dynamics():
     bias = closed_bias_torque(mechanism, q, qd)
     assert relative_error(bias, closed_inverse_dynamics(mechanism, q, qd, rest)) < 1e-12
     M = closed_mass_matrix(mechanism, q)
+    assert relative_error(closed_mass_matrix(mechanism, q, method="columns"), M) < 1e-10
     whole = np.einsum("bij,bj->bi", M, qdd) + bias
     assert relative_error(whole, closed_inverse_dynamics(mechanism, q, qd, qdd)) < 1e-12
 

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 import pytest
 from support.errors import relative_error
-from support.mechanisms import five_bar, four_bar, ladder, rod_between_balls, states, stewart_platform, two_legs
+from support.mechanisms import five_bar, four_bar, ladder, rod_between_balls, states, stewart_platform
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble
@@ -28,7 +28,7 @@ from support.constrained_engines import ConstrainedMujoco, ConstrainedPinocchio,
 from support.multipliers import Closed
 
 #: Distances from the singular posture, rad.
-NEAR = (0.3, 1e-2, 1e-4, 1e-6, 1e-8, 0.0)
+NEAR = (0.3, 1e-4, 1e-8, 0.0)
 
 
 def heavy(mechanism):
@@ -43,11 +43,9 @@ def heavy(mechanism):
 
 
 REGULAR = {
-    "idle rod": rod_between_balls,
     "crooked idle rod": lambda: rod_between_balls(axisymmetric=False),
     "one motor of two": lambda: five_bar(("left",)),
     "three motors of two": lambda: replace(five_bar(), joint_names=("left", "right", "left_rod")),
-    "two legs": two_legs,
     "Stewart platform": stewart_platform,
 }
 
@@ -87,9 +85,9 @@ ALLOWED = {"Pinocchio": 1e-11, "MuJoCo's terms": 1e-11, "MuJoCo's solver": 1e-3}
 @pytest.mark.parametrize("name", REGULAR)
 def test_regular_postures(name):
     mechanism = engines(name)[0]
-    for seed in range(3):
+    for seed in range(2):
         x = np.array(mechanism.posture)
-        if seed and name not in ("two legs", "three motors of two"):
+        if seed and name != "three motors of two":
             x = assemble(mechanism, states(mechanism, 3, seed)[0][seed] * 0.3 + 0.7 * mechanism.neutral)
         for peer, error in disagreement(name, x, velocity(mechanism, x, seed), seed).items():
             assert error < ALLOWED[peer], (peer, error)
@@ -133,12 +131,12 @@ def test_where_the_motors_lose_their_hold(name, distance):
         with pytest.raises(SingularPostureError):
             rne.inverse_dynamics(mechanism.with_posture(x), x[mechanism.actuated], [0.0] * mechanism.n,
                                  [1.0] * mechanism.n)  # fmt: skip
-    for seed in range(3):
+    for seed in range(1):
         for peer, error in disagreement(name, x, velocity(mechanism, x, seed), seed).items():
             assert error < ALLOWED[peer], (peer, error)
 
 
-@pytest.mark.parametrize("angle", [1.0, 1e-2, 1e-4, 1e-6, 0.0])
+@pytest.mark.parametrize("angle", [1.0, 1e-4, 0.0])
 def test_where_the_constraints_lose_rank(angle):
     # a parallelogram as the one freedom that it is on its branch: top against left, right as left
     plane, way = ladder(1), np.array([1.0, -1.0, 1.0])
@@ -155,7 +153,4 @@ def test_where_the_constraints_lose_rank(angle):
 
 
 #: Next to flat the mean of both sides, 1e-3 rad apart, takes over.
-TURNING = {1.0: 1e-12, 1e-2: 1e-11, 1e-4: 2e-6, 1e-6: 2e-6, 0.0: 2e-6}
-
-
-
+TURNING = {1.0: 1e-12, 1e-4: 2e-6, 0.0: 2e-6}

@@ -35,21 +35,6 @@ def _given(*arguments: Any, **named: Any) -> Any:
 A, B = np.arange(3.0), np.ones(3)
 
 
-def test_answers_are_made_or_filled(function):
-    expected, out = 2.0 * (A + B), np.empty(3)
-    assert function.__name__ == "scaled"
-    made = function(A, B)
-    assert made.tolist() == expected.tolist()
-    assert type(made) is np.ndarray
-    for fill in (lambda: function(A, B, out), lambda: function(A, B, out=out)):
-        out[:] = np.nan
-        assert fill() is out
-        assert out.tolist() == expected.tolist()
-    frozen = A.copy()
-    frozen.flags.writeable = False
-    assert function(frozen, B).tolist() == expected.tolist()
-
-
 def test_everything_else_goes_the_other_way_as_it_is(function):
     out = np.empty(3)
     frozen = out.copy()

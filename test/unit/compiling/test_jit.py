@@ -3,10 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import numpy as np
-
 from rne_dynamics.advice import install
-from rne_dynamics.compiling.jit import kernel
 
 PROGRAM = """
 import sys, warnings
@@ -38,13 +35,3 @@ def test_without_llvmlite_the_kernels_run_as_plain_python_with_one_warning_that_
     assert done.returncode == 0, done.stderr
     assert "times slower" in done.stdout
     assert install("llvmlite", "python3-llvmlite") in done.stdout
-
-
-@kernel
-def has_shape(a, n):
-    return a.shape == (n, 3), a.shape != (n, 3), a.shape == (n, 3, 3)
-
-
-def test_tuples_are_compared_by_their_items():
-    assert has_shape(np.zeros((4, 3)), 4) == (True, False, False)
-    assert has_shape(np.zeros((4, 3)), 5) == (False, True, False)

@@ -168,6 +168,7 @@ def test_what_others_may_write_is_compiled_again_and_said_once(package: Package,
     assert not package.said
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
 def test_what_belongs_to_somebody_else_is_compiled_again(package: Package) -> None:
     (file,) = package.files()

@@ -6,7 +6,7 @@ import math
 import resource
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,18 +21,8 @@ from rne_dynamics.compiling.kernel import Kernel
 if not COMPILED:
     pytest.skip(UNCOMPILED, allow_module_level=True)
 
-TABLE = np.arange(6.0).reshape(2, 3)
 FLOATS = st.floats(-1e3, 1e3)
 INTEGERS = st.integers(-1000, 1000)
-
-
-class Place(NamedTuple):
-    """A named tuple, as kernels take them."""
-
-    x: float
-    at: int
-    values: np.ndarray
-    inner: Place | None = None
 
 
 def arithmetic(a: float, b: float, i: int, k: int) -> tuple[Any, ...]:
@@ -94,54 +84,6 @@ def test_decisions_and_loops(a, b, i):
 DECISIONS = Kernel(decisions)
 
 
-def loops(values: np.ndarray, out: np.ndarray) -> float:
-    total = 0.0
-    for i in range(values.shape[0]):
-        for k in range(values.shape[1] - 1, -1, -2):
-            out[i, k] += 2.0 * values[i, k]
-            total += values[i, k]
-    for i in range(3):  # written out
-        total += (1.0, 2.0, 3.0)[i]
-    for x in (0.5, total):
-        total += x
-    for i in range(1, 9, 3):
-        out[-1, -1] -= i
-    return total
-
-
-def test_loops_over_arrays():
-    values = np.random.default_rng(0).normal(size=(5, 4))
-    expected, found = np.zeros((5, 4)), np.zeros((5, 4))
-    assert Kernel(loops)(values, found) == pytest.approx(loops(values, expected), rel=1e-15)
-    np.testing.assert_allclose(found, expected, rtol=1e-15)
-
-
-def parts(a: np.ndarray, flags: np.ndarray, numbers: np.ndarray, out: tuple[np.ndarray, ...]) -> tuple[Any, ...]:
-    row, block, column = a[1], a[0:2, 1:3], a[:, 2].copy()
-    row[0] = 7.0
-    a[2, :] = row
-    a[3:5] = 0.5
-    fresh, counts = np.zeros((2, a.shape[1])), np.empty(3, dtype=np.int64)
-    fresh[0] = a[0]
-    for k in range(3):
-        counts[k] = numbers[k] + k
-    flags[1] = flags[0] or counts[0] > 2
-    out[0][:], out[1][:], out[2][:] = column, fresh, counts
-    return block[1, 0], a.size, len(column), TABLE[1, 2]
-
-
-def test_views_slices_copies_and_types_of_elements():
-    a, b = np.arange(20.0).reshape(5, 4), np.arange(20.0).reshape(5, 4)
-    flags, others = np.array([False, False]), np.array([False, False])
-    outs, expected = ((np.zeros(5), np.zeros((2, 4)), np.zeros(3, dtype=np.int64)) for _ in range(2))
-    found = Kernel(parts)(a, flags, np.array([3, -4, 5]), outs)
-    assert found == parts(b, others, np.array([3, -4, 5]), expected)
-    for one, other in zip(outs, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
-    np.testing.assert_array_equal(a, b)
-    assert flags.tolist() == [False, True]
-
-
 @pytest.mark.parametrize("view", [(slice(None), slice(0, 3, 2)), (slice(None, None, -1), slice(None)), (slice(0, 2),)])
 def test_arrays_with_strides(view):
     a = np.arange(20.0).reshape(5, 4)
@@ -155,54 +97,6 @@ def doubled(a: np.ndarray, out: np.ndarray) -> None:
     for i in range(a.shape[0]):
         for k in range(a.shape[1]):
             out[i, k] = 2.0 * a[i, k]
-
-
-@helper
-def moved(place: Place, by: float) -> Place:
-    return Place(place.x + by, place.at + 1, place.values, place.inner)
-
-
-def tuples(place: Place, k: int) -> tuple[Any, ...]:
-    further = moved(moved(place, 0.5), by=1.0)
-    x, at, values, inner = further
-    if inner is not None:
-        x += inner.x
-    a, (b, c) = (x, at), ((1.0, 2.0), 3)
-    pair = (*a, *b)
-    return x, further.at, values[at], pair[1] + c, (1.0, 2.0, 3.0)[k], place.values.shape[0]
-
-
-@pytest.mark.parametrize("inner", [None, Place(4.0, 0, np.zeros(1))])
-def test_tuples_fields_and_what_is_none(inner):
-    place = Place(2.0, 1, np.arange(5.0), inner)
-    assert Kernel(tuples)(place, 2) == tuples(place, 2)
-
-
-def several(first: float, *arrays: np.ndarray) -> tuple[Any, ...]:
-    x, rows = first, tuple(array[1] for array in arrays)
-    longest, ends = any_of(*[array.shape[0] > 3 for array in arrays]), 0.0
-    for given_array in arrays:
-        ends += given_array[given_array.shape[0] - 1]
-    return x, several_inner(*rows[:-1], rows[-1]), longest, any_of(), len(arrays), ends
-
-
-def several_inner(*numbers: float) -> float:
-    total = 0.0
-    for x in numbers:
-        total += 2.0 * x
-    return total
-
-
-def any_of(*conditions: bool) -> bool:
-    for condition in conditions:  # noqa: SIM110 kernels have no `any`
-        if condition:
-            return True
-    return False
-
-
-@pytest.mark.parametrize("arrays", [(np.arange(3.0),), (np.arange(3.0), np.arange(4.0), np.arange(2))])
-def test_any_number_of_arguments_and_comprehensions(arrays):
-    assert Kernel(several)(1.5, *arrays) == several(1.5, *arrays)
 
 
 def outer(a: np.ndarray, k: int) -> float:
@@ -306,13 +200,6 @@ def test_other_kinds_of_arguments():
 
 def times(a: Any, b: Any) -> Any:
     return a * b
-
-
-def test_kinds_that_came_before_are_not_looked_up_in_python(monkeypatch):
-    compiled, given = Kernel(times), (1.5, 2, True)
-    expected = [compiled(x, 3) for x in given]
-    monkeypatch.setattr("rne_dynamics.compiling.kernel.kind_of", None)
-    assert [compiled(x, 3) for x in given * 2] == expected * 2
 
 
 def test_threads_may_compile_and_call_at_once():

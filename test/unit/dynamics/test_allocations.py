@@ -16,7 +16,7 @@ CALLS = 200
 #: A call's own frame and argument tuples, and what tracing itself keeps: 20 % of the smallest work memory, bytes.
 FRAMES = 1000
 ROBOT = rne.load_urdf("puma560")
-VECTORS = {"inverse_dynamics": 3, "forward_dynamics": 3, "mass_matrix": 1, "bias_torque": 2, "gravity_torque": 1}
+VECTORS = {"forward_dynamics": 3, "mass_matrix": 1}
 
 
 def taken(call: Callable[[], Any]) -> tuple[int, int]:

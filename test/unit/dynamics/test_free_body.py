@@ -18,11 +18,9 @@ from support.wheel import wheel_urdf
 import rne_dynamics as rne
 
 MODELS = (
-    ("puma560", "fixed"),
     ("gripper", "fixed"),
     ("floating_arm", "floating"),
     ("panda.urdf", "fixed"),
-    ("talos_full_v2.urdf", "floating"),
 )
 
 

@@ -51,11 +51,6 @@ MODELS = (
     ("everything", "fixed"),
     ("everything", "floating"),
     ("gripper", "fixed"),
-    ("puma560", "fixed"),
-    ("scara", "fixed"),
-    ("panda.urdf", "fixed"),
-    ("tiago_dual.urdf", "floating"),
-    ("talos_full_v2.urdf", "floating"),
 )
 
 
@@ -153,10 +148,7 @@ def test_a_prescribed_base_motion_reaches_every_joint_and_the_base() -> None:
 @pytest.mark.parametrize(
     ("name", "base"),
     [
-        ("puma560", "fixed"),
         ("panda.urdf", "fixed"),
-        ("baxter.urdf", "fixed"),
-        ("talos_full_v2.urdf", "floating"),
         ("icub_reduced.urdf", "floating"),
     ],
 )

@@ -6,15 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.arms import chain
 from support.differences import along, rate
 from support.errors import relative_error
-from support.package_source import MODULES, dotted, source
 from support.robots import CASES, robot
 from support.trees import TREES
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.declared import quantity
 from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.model import layout
 
@@ -76,16 +73,6 @@ def test_partial_derivatives_of_the_kinetic_energy(model):
     assert relative_error(rne.lagrange_terms(model, q[0], qd[0]).dT_dq, expected, scale=size) < 1e-9
 
 
-def test_long_batches_go_through_in_pieces(monkeypatch):
-    monkeypatch.setattr(quantity, "ENTRIES", 3 * 5**2)
-    model = chain(5)
-    rng = np.random.default_rng(0)
-    q, qd, qdd = rng.normal(size=(3, 8, 5))
-    options = {"base_motion": BaseMotion(*rng.normal(size=(4, 8, 3))), "wrenches": {"link3": rng.normal(size=(8, 6))}}
-    tau = rne.inverse_dynamics(model, q, qd, qdd, **options)
-    assert relative_error(rne.forward_dynamics(model, q, qd, tau, method="lagrange", **options), qdd) < 1e-11
-
-
 def test_terms_on_a_moving_base_are_those_of_a_floating_base_that_moves_so():
     """Against the whole system with the base's coordinates among the others, in the world's pose and gravity."""
     fixed, floating = robot("puma560"), robot("puma560", "floating")
@@ -111,21 +98,6 @@ def test_terms_on_a_moving_base_are_those_of_a_floating_base_that_moves_so():
     for a, b in zip(still, rne.lagrange_terms(fixed, q, qd), strict=True):
         assert relative_error(a, b, scale=size) < 1e-13
     assert not rne.lagrange_terms(fixed, q, qd).s_dot.any()
-
-
-def test_the_engine_shares_no_dynamics_with_the_others():
-    modules = {dotted(path): path for path in MODULES if path.name != "__init__.py"}
-    folder = "rne_dynamics.dynamics."
-    own = {f"{folder}{stem}" for stem in ("lagrange", "lagrange_terms")}
-    reached, left = set(), set(own)
-    while left:
-        name = left.pop()
-        if name in modules and name not in reached:
-            reached.add(name)
-            left |= {part for i in source(modules[name]).imports for part in (i.name, i.name.rpartition(".")[0])}
-    # what is left besides the engine itself checks and rearranges arguments, and distinguishes round-off from inertia
-    shared = "declared.arguments", "composite.inertia_scale"
-    assert {name for name in reached if name.startswith(folder)} == own | {f"{folder}{stem}" for stem in shared}
 
 
 @cache

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.arms import chain, gripper
-from support.robots import CASES, robot
+from support.robots import robot
 
 import rne_dynamics as rne
 from rne_dynamics.dynamics.declared.arguments import bodies_wrenches, packed_base
@@ -35,11 +35,6 @@ class Case:
             self.given["base_motion"] = rne.BaseMotion(*rng.normal(size=(4, count, 3)))
         self.base = packed_base(model, self.given.get("base_motion"), (count,))
         self.loads = bodies_wrenches(model, self.given["wrenches"], (count,))
-
-
-@pytest.fixture(params=CASES, ids="-".join, scope="module")
-def case(request: pytest.FixtureRequest) -> Case:
-    return Case(robot(*request.param))
 
 
 def second_difference(values: np.ndarray, h: float) -> np.ndarray:
@@ -125,7 +120,7 @@ def pendulum(length: float = 0.7, mass: float = 2.0) -> rne.RobotModel:
     return rne.assemble(KinematicTree("pendulum", links, (joint,)))
 
 
-@pytest.mark.parametrize(("angle", "rate"), [(0.0, 0.0), (0.4, 1.3), (-2.0, -3.0), (np.pi, 0.0)])
+@pytest.mark.parametrize(("angle", "rate"), [(0.4, 1.3), (np.pi, 0.0)])
 def test_reactions_of_the_pendulum_in_closed_form(angle, rate):
     model, mass, length, g = pendulum(), 2.0, 0.7, 9.81
     q, qd, rest = np.array([[angle]]), np.array([[rate]]), np.empty((1, 0, 6))
@@ -149,11 +144,6 @@ def test_a_robot_without_joints_and_a_batch_without_rows():
     assert newton_euler_dae_reactions(nothing, *rows).shape == (1, 0, 6)
     model = chain(2)
     assert rne.forward_dynamics(model, *np.empty((3, 0, 2)), method="newton_euler_dae").shape == (0, 2)
-
-
-def test_the_fill_grows_with_the_bodies():
-    entries = [len(MaximalSystem.of(chain(n)).entries[0]) for n in (10, 20, 30)]
-    assert entries[2] - entries[1] == entries[1] - entries[0]
 
 
 def test_the_system_is_symmetric_in_the_equations_own_order():

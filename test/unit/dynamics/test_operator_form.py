@@ -28,13 +28,9 @@ from rne_dynamics.model.layout import MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.tree import KinematicTree, TreeLink
 
 MODELS = (
-    ("puma560", "fixed"),
     ("scara", "fixed"),
     ("gripper", "fixed"),
-    ("floating_arm", "floating"),
-    ("baxter.urdf", "fixed"),
     ("talos_full_v2.urdf", "floating"),
-    ("tiago_dual.urdf", "floating"),
 )
 
 

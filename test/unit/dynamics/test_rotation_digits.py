@@ -17,7 +17,7 @@ from rne_dynamics.dynamics.kinematics.kinematics import (
 )
 from rne_dynamics.model.tree import rotation_about
 
-ANGLES = (1e-300, 1e-20, 1e-12, 0.9e-9, 1.1e-9, 1e-8, 1e-6, 0.9e-4, 1.1e-4, 1e-3, 0.1, 1.0, 2.0, 3.0, 3.14, 3.1415926)
+ANGLES = (1e-300, 1e-12, 1.1e-9, 1e-6, 0.9e-4, 1.1e-4, 0.1, 2.0, 3.1415926)
 
 
 def directions(count: int) -> np.ndarray:

@@ -74,10 +74,9 @@ def with_tool_at(place):
     return rne.assemble(replace(tree, links=(*tree.links, rne.TreeLink("tool")), joints=(*tree.joints, tool)))
 
 
-@pytest.mark.parametrize("place", [(0.1, 0.0, 0.0), (0.0, 0.2, 0.3)])
-def test_each_tool_has_its_own_place(place):
+def test_each_tool_has_its_own_place():
     """Arms that differ by a fixed frame alone had the poses and Jacobians of the first one."""
-    for way in (with_tool_at((0.0, 0.0, 0.0)), with_tool_at(place)):
+    for way in (with_tool_at((0.0, 0.0, 0.0)), with_tool_at((0.0, 0.2, 0.3))):
         general, shared = way.with_own_code(False), way.with_shared_code()
         q, qd = np.random.default_rng(6).normal(size=(2, 3, way.n))
         for tool, other in (

@@ -33,7 +33,7 @@ from rne_dynamics.simulation.runs.simulator import Simulator
 
 BODY = Inertia(1.0, np.array([0.1, 0.2, 0.3]), np.diag([0.02, 0.03, 0.04]))
 TURN = rotation_about(np.array([1.0, 2.0, 2.0]) / 3.0, 0.7)
-AXES = np.random.default_rng(2).normal(size=(4, 3))
+AXES = np.random.default_rng(2).normal(size=(2, 3))
 
 
 def with_tool(tree: KinematicTree, parent: str, axis: np.ndarray, body: Inertia | None) -> KinematicTree:
@@ -99,7 +99,7 @@ def test_every_engine_refuses(name):
                 rne.forward_dynamics(robot, q, qd, tau, method=method)
 
 
-@pytest.mark.parametrize("name", ["point1", "rod2", "turns3", "slides1", *(f"fingers{k}" for k in range(len(AXES)))])
+@pytest.mark.parametrize("name", ["point1", "rod0", "turns1", "slides1", "fingers0"])
 def test_every_path_refuses(name):
     robot = rne.assemble(TREES[name])
     q, qd, tau = np.random.default_rng(4).normal(size=(3, robot.n))
@@ -185,7 +185,7 @@ def test_mechanisms_and_flexible_arms_refuse():
 
 def test_a_little_inertia_is_enough():
     """A motor's rotor at the joint makes every motion defined, and a rod of 1e-9 of its length across is a body."""
-    for name in ("point1", "rod2", "turns3", "slides1", "fingers1"):
+    for name in ("point1", "rod0", "turns1", "slides1", "fingers1"):
         tree = TREES[name]
         geared = replace(tree, joints=tuple(replace(j, rotor_inertia=1e-6) for j in tree.joints))
         thin = replace(
@@ -195,7 +195,7 @@ def test_a_little_inertia_is_enough():
                 for x in tree.links
             ),
         )
-        for found in (geared, thin) if name in ("point1", "rod2") else (geared,):
+        for found in (geared, thin) if name in ("point1", "rod0") else (geared,):
             robot = rne.assemble(found)
             q, qd, qdd = np.random.default_rng(5).normal(size=(3, robot.n))
             tau = rne.inverse_dynamics(robot, q, qd, qdd)

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.wheel import wheel_urdf
 
 pytest.importorskip("trimesh", reason="trimesh reads the meshes: pip install '.[test]'")
 
@@ -12,7 +13,6 @@ import trimesh
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.errors import relative_error
-from support.wheel import wheel_urdf
 
 from rne_dynamics.errors import ArgumentError, DescriptionError, MissingDependencyError, ModelError
 from rne_dynamics.model import solids
@@ -23,23 +23,6 @@ from rne_dynamics.model.principal import without
 from rne_dynamics.model.tree import rotation_about
 
 CUBE = trimesh.creation.box((0.1, 0.2, 0.3))
-
-
-def own(mesh: trimesh.Trimesh) -> TriangleMesh:
-    return TriangleMesh(mesh.vertices, mesh.faces)
-
-
-def close(body: Inertia, expected: Inertia, tolerance: float) -> None:
-    assert body.mass == pytest.approx(expected.mass, rel=tolerance)
-    assert body.com == pytest.approx(expected.com, abs=tolerance)
-    assert relative_error(body.inertia, expected.inertia) < tolerance
-
-
-def test_a_box_is_exact() -> None:
-    close(mesh_inertia(own(CUBE), density=2700.0), solids.box(0.1, 0.2, 0.3, density=2700.0), 1e-13)
-    close(mesh_inertia(own(CUBE), mass=1.5), solids.box(0.1, 0.2, 0.3, mass=1.5), 1e-13)
-
-
 ROUND = {
     "cylinder": (lambda n: trimesh.creation.cylinder(0.1, 0.4, sections=n), solids.cylinder(0.1, 0.4, mass=1)),
     "tube": (lambda n: trimesh.creation.annulus(0.07, 0.1, 0.4, sections=n), solids.tube(0.1, 0.07, 0.4, mass=1)),
@@ -55,6 +38,21 @@ ROUND = {
         solids.capsule(0.1, 0.3, mass=1),
     ),
 }  # fmt: skip
+
+
+def own(mesh: trimesh.Trimesh) -> TriangleMesh:
+    return TriangleMesh(mesh.vertices, mesh.faces)
+
+
+def close(body: Inertia, expected: Inertia, tolerance: float) -> None:
+    assert body.mass == pytest.approx(expected.mass, rel=tolerance)
+    assert body.com == pytest.approx(expected.com, abs=tolerance)
+    assert relative_error(body.inertia, expected.inertia) < tolerance
+
+
+def test_a_box_is_exact() -> None:
+    close(mesh_inertia(own(CUBE), density=2700.0), solids.box(0.1, 0.2, 0.3, density=2700.0), 1e-13)
+    close(mesh_inertia(own(CUBE), mass=1.5), solids.box(0.1, 0.2, 0.3, mass=1.5), 1e-13)
 
 
 @pytest.mark.parametrize("name", ROUND)
@@ -103,7 +101,7 @@ def test_surfaces_that_face_inwards_are_cavities_and_bodies_may_be_several() -> 
     assert two.mass == pytest.approx(0.007)
 
 
-@pytest.mark.parametrize("ending", ["stl", "obj", "ply", "off", "glb"])
+@pytest.mark.parametrize("ending", ["stl", "glb"])
 def test_files(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"cube.{ending}"
     mesh = CUBE.copy()

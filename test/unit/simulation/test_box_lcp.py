@@ -40,9 +40,9 @@ def violation(A, b, lo, hi, r):
 
 
 @pytest.mark.parametrize("one_sided", [False, True])
-@pytest.mark.parametrize("n", [1, 2, 3, 7, 12, 30])
+@pytest.mark.parametrize("n", [1, 3, 12, 30])
 def test_complementarity_holds_and_the_pivoting_always_ends(n, one_sided):
-    for seed in range(200):
+    for seed in range(40):
         data = problem(n, seed, one_sided)
         r, w, ended = solve(*data)
         assert ended

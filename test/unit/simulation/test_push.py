@@ -70,7 +70,9 @@ def test_the_load_is_that_of_the_jacobian():
 
 #: Robots that no push within the limits moves: ranges of zero in two, friction above the effort limits in two.
 HELD = {"double_pendulum.urdf", "double_pendulum_simple.urdf", "allegro_left_hand.urdf", "allegro_right_hand.urdf"}
-NAMES = ("puma560", "panda", "scara", "cylindrical", "planar2", "pantograph", "five_bar")
+NAMES = ("puma560", "scara", "pantograph")
+#: Of the wheel a few with the slow tests, the others by hand.
+MARKS = (pytest.mark.slow, *[pytest.mark.soak] * 7)
 #: Without joints; with joints that move no inertia, which the node refuses.
 REFUSED = ("quadrotor", "iris", "romeo")
 WHEEL = tuple(p for p in wheel_robots() if not p.name.startswith(REFUSED))
@@ -85,7 +87,7 @@ def settings_at(robot: RigidRobot, q: np.ndarray) -> Settings:
 
 
 @pytest.mark.parametrize("source", [
-    *NAMES, *(pytest.param(p, id=p.name, marks=[pytest.mark.slow] * (k % 5 > 0)) for k, p in enumerate(WHEEL)),
+    *NAMES, *(pytest.param(p, id=p.name, marks=MARKS[k % 8]) for k, p in enumerate(WHEEL)),
 ])  # fmt: skip
 def test_a_gentle_push_moves_a_joint_within_all_limits(source):
     robot = rne.load_model(source) if source in NAMES else rne.load_urdf(source).with_own_code(False)

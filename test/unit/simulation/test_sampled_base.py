@@ -53,7 +53,7 @@ def test_it_is_twice_differentiable_and_rests_before_and_after():
 
 def test_noise_is_refused_and_smoothed():
     rng = np.random.default_rng(4)
-    times = np.arange(0.0, 20.0, 0.01)
+    times = np.arange(0.0, 20.0, 0.02)
     positions = np.array([SWELL.position(t) for t in times]) + 0.002 * rng.normal(size=(len(times), 3))
     quaternions = np.array([quaternion(SWELL.motion(t).rotation) for t in times])
     quaternions += 0.001 * rng.normal(size=quaternions.shape)
@@ -83,6 +83,7 @@ def test_the_spline_is_that_of_scipy():
             )
 
 
+@pytest.mark.slow
 def test_half_of_an_oscillation_at_the_smoothing_frequency_is_left():
     times = np.arange(0.0, 40.0, 0.01)
     wave = np.zeros((len(times), 3))

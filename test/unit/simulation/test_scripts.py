@@ -58,10 +58,9 @@ def test_a_load_is_taken_and_dropped() -> None:
     assert np.abs(log.effort[-1] - weight).max() < np.abs(log.effort[190] - weight).max()
 
 
-@pytest.mark.parametrize("stiffness", [np.inf, 900.0])
-def test_the_simulator_has_the_same_mismatch_as_rollouts(stiffness: float) -> None:
+def test_the_simulator_has_the_same_mismatch_as_rollouts() -> None:
     worn = rne.Mismatch(
-        seed=2, mass=0.1, delay=0.003, lost=0.2, noise=1e-4, bias=0.01, quantum=1e-4, stiffness=stiffness,
+        seed=2, mass=0.1, delay=0.003, lost=0.2, noise=1e-4, bias=0.01, quantum=1e-4, stiffness=900.0,
         script=[{"at": 0.1, "push": push("link3", FORCE, 0.1)}, {"at": 0.15, "payload": {"link3": 1.0}}],
     )  # fmt: skip
     log = rne.Rollout(rne.ArmPlant(ARM), LAW, MOVE, mismatch=worn).run()
@@ -94,6 +93,7 @@ def test_brakes_and_time_outs_hold_an_arm_with_a_mismatch() -> None:
     assert not arm.applied_effort.any()
 
 
+@pytest.mark.slow
 def test_elastic_joints_press_on_a_wall() -> None:
     """At rest the spring of the joint and that of the wall are in series."""
     wall = rne.SpringyBody("plane", (0.0, 0.31, 0.0), (0.0, -1.0, 0.0), stiffness=2e4)

@@ -79,7 +79,7 @@ def parallelogram(angle: float, rate: float, seconds: float, dt: float):
 
 
 # flat at the start, at a stage in the middle of the step, at its end, and next to these
-@pytest.mark.parametrize("angle", [0.0, -4e-3, -8e-3, -4e-3 + 4e-6, -8e-3 + 1e-7, 1e-8, 1e-5, 1e-4])
+@pytest.mark.parametrize("angle", [0.0, -4e-3, -8e-3 + 1e-7, 1e-5])
 def test_a_parallelogram_passes_flat_wherever_the_stages_of_a_step_land(angle):
     state, exact = parallelogram(angle, 8.0, 0.02, 1e-3)
     np.testing.assert_allclose(state.posture, exact[0] * np.array([1.0, -1.0, 1.0]), rtol=0, atol=1e-8)
@@ -132,8 +132,7 @@ def test_energy_is_kept_near_singular_postures_too():
     assert lost(log) < 1e-7
 
 
-@pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
-def test_friction_and_stops_of_driven_joints_act_near_singular_postures(method):
+def test_friction_and_stops_of_driven_joints_act_near_singular_postures():
     held = {"friction": Friction(0.0, 0.6, 0.6), "limits": Limits(-10.0, 1.3)}
     mechanism = changed(four_bar(), crank=held)
     plant, weight = ArmPlant(mechanism), rne.gravity_torque(mechanism, mechanism.neutral)
@@ -141,16 +140,16 @@ def test_friction_and_stops_of_driven_joints_act_near_singular_postures(method):
     for effort, moves in ((weight + 0.59, False), (weight - 0.59, False), (weight + 0.62, True), (weight - 0.62, True)):
         state = start
         for _ in range(5):
-            state = replace(step(plant, state, effort, 1e-3, method=method), in_tree=True)
+            state = replace(step(plant, state, effort, 1e-3), in_tree=True)
         assert (state.q[0] != start.q[0]) == moves
         assert gap(mechanism, state.posture) < 1e-12
     state, regular = start, replace(start, in_tree=False)
     for _ in range(400):
-        state = replace(step(plant, state, weight + 3.0, 1e-3, method=method), in_tree=True)
-        regular = replace(step(plant, regular, weight + 3.0, 1e-3, method=method), in_tree=False)
+        state = replace(step(plant, state, weight + 3.0, 1e-3), in_tree=True)
+        regular = replace(step(plant, regular, weight + 3.0, 1e-3), in_tree=False)
         assert state.q[0] <= 1.3
         if regular.q[0] < 1.29:
-            np.testing.assert_allclose(state.q, regular.q, atol=1e-5 if method == "rk4" else 2e-3)
+            np.testing.assert_allclose(state.q, regular.q, atol=1e-5)
     np.testing.assert_allclose([*state.q, *state.qd], [1.3, 0.0], atol=1e-9)
 
 
@@ -181,6 +180,7 @@ def test_motion_that_is_fast_for_the_step_is_followed_in_parts_or_refused():
         step(free(mechanism), before, [0.0, 0.0], 1e-3)
 
 
+@pytest.mark.slow
 def test_a_light_crank_that_a_heavy_rocker_throws_through_its_dead_point():
     # within 1/200 of a step the crank goes from rest to 200 rad/s; steps of full length lose 12 % of the energy
     bars = four_bar("coupler")
@@ -210,14 +210,8 @@ def test_errors_name_the_singularity():
         free_motion(free(ladder(1)), [0.0], [1.0], seconds=0.01, method="adaptive")
 
 
-#: Step, s, and starts: those of the slow case are among those of the soak too.
-STARTS = (
-    pytest.param(2e-3, 10, marks=pytest.mark.slow),
-    *(pytest.param(*case, marks=pytest.mark.soak) for case in [(5e-4, 10), (1e-3, 20), (2e-3, 60)]),
-)
-
-
-@pytest.mark.parametrize(("dt", "starts"), STARTS)
+@pytest.mark.soak
+@pytest.mark.parametrize(("dt", "starts"), [(5e-4, 10), (1e-3, 20), (2e-3, 60)])
 def test_many_starts_of_the_second_oscillation_do_not_stop(dt, starts):
     pantograph = pinned()
     rng = np.random.default_rng(0)
@@ -227,11 +221,9 @@ def test_many_starts_of_the_second_oscillation_do_not_stop(dt, starts):
         assert lost(log) < 1e-6
 
 
-@pytest.mark.parametrize("seconds", [
-    pytest.param(30.0, marks=pytest.mark.slow), pytest.param(100.0, marks=pytest.mark.soak)
-])
-def test_long_motions_keep_the_energy(seconds):
+@pytest.mark.soak
+def test_long_motions_keep_the_energy():
     for mechanism, rate in ((ladder(1), [12.0]), (ladder(2), [6.0, -4.0])):
         start = checked_state(mechanism, mechanism.neutral, rate)
-        log = free_motion(free(mechanism), start.q, start.qd, seconds=seconds, record_dt=0.01)
+        log = free_motion(free(mechanism), start.q, start.qd, seconds=100.0, record_dt=0.01)
         assert lost(log) < 1e-6

@@ -21,11 +21,8 @@ from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.stepping.events import step_with_events
 from rne_dynamics.simulation.stepping.stepping import step
 
-BOTH = pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
 
-
-@BOTH
-@pytest.mark.parametrize("dt", [1e-3, 0.03])
+@pytest.mark.parametrize(("method", "dt"), [("rk4", 0.03), ("semi_implicit", 1e-3)])
 def test_a_cart_runs_into_its_stop_and_stays_there(method, dt):
     plant = ArmPlant(slider(limits=Limits(-1.0, 0.5)))
     state = State(0.0, np.zeros(1), np.array([2.0]))
@@ -59,14 +56,13 @@ def test_an_impact_acts_on_the_whole_arm_by_one_impulse_at_the_stop():
     assert momentum[1] < 0.0
 
 
-@BOTH
-def test_a_joint_that_starts_beyond_its_stop_is_let_back_in_but_no_further_out(method):
+def test_a_joint_that_starts_beyond_its_stop_is_let_back_in_but_no_further_out():
     plant = ArmPlant(slider(limits=Limits(-1.0, 0.5)))
     out = State(0.0, np.array([0.7]), np.array([0.3]))
     for _ in range(20):
-        out = step(plant, out, [1.0], 1e-2, method=method)
+        out = step(plant, out, [1.0], 1e-2)
         assert out.q[0] == 0.7
-    out = stepped(plant, out, [-1.0], 200, 1e-2, method=method)
+    out = stepped(plant, out, [-1.0], 200, 1e-2)
     assert out.q[0] < 0.5
 
 
@@ -79,14 +75,13 @@ def test_a_joint_without_play_does_not_move():
 
 # what is allowed is the error of RK4 itself in the quick free swings of light wrists between the stops
 @pytest.mark.parametrize(("method", "friction", "dt", "allowed"), [
-    *(("rk4", friction, *case) for friction in (False, True) for case in ((1e-3, 1e-8), (5e-3, 1e-5), (2e-2, 2e-3))),
-    ("semi_implicit", True, 1e-3, 0.02),
+    ("rk4", False, 5e-3, 1e-5), ("rk4", True, 2e-2, 2e-3), ("semi_implicit", True, 2e-3, 0.02),
 ])  # fmt: skip
-@pytest.mark.parametrize("name", shipped_robots())
+@pytest.mark.parametrize("name", ["puma560", "scara"])
 def test_an_arm_that_drops_onto_its_stops_never_gains_energy_nor_leaves_its_range(name, method, friction, dt, allowed):
     plant = ArmPlant(load_urdf(name), friction=friction)
     robot = plant.robot
-    for seed in range(3):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         path = [State(0.0, random_configuration(robot, rng), rng.normal(size=robot.n))]
         for _ in range(round(1.5 / dt)):
@@ -98,6 +93,7 @@ def test_an_arm_that_drops_onto_its_stops_never_gains_energy_nor_leaves_its_rang
         assert (q <= robot.upper).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", shipped_robots())
 def test_events_in_a_drop_always_end_within_the_step(name):
     """Two joints leaning on stops once handed each other ever smaller impacts; the first-order way out is not used."""

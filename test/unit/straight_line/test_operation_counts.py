@@ -16,7 +16,6 @@ MOST = {
     ("ur5_robot.urdf", "inverse_dynamics_derivatives"): 1700,
     ("ur5_robot.urdf", "regressor"): 1290,
     ("panda.urdf", "mass_matrix"): 700,
-    ("baxter.urdf", "mass_matrix"): 2500,
     ("talos_reduced.urdf", "mass_matrix"): 2820,
 }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import inspect
 import os
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from rne_dynamics.straight_line import machine_code, state_code
 pytestmark = pytest.mark.skipif(processor() is None, reason="no machine code here")
 TRACED = sorted(QUANTITIES.keys() - {"forward_kinematics"})
 PUMA = named("puma560")
+LOADED = ["inverse_dynamics", "forward_dynamics", "inverse_dynamics_derivatives", "forward_dynamics_derivatives"]
 
 
 class Odd(list):
@@ -55,6 +55,7 @@ def bound(odd):
     return QUANTITIES["inverse_dynamics"].code(PUMA).bound("f", "f(q, qd, qdd, out=None)\n--\n\nWhat it does.", odd)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quantity", TRACED)
 @pytest.mark.parametrize("make", [gripper, slider])
 def test_mimic_and_prismatic_joints(make, quantity):
@@ -112,9 +113,7 @@ def test_rows_that_the_code_refuses_are_computed_by_the_kernel():
         assert relative_error(found, expected) < 1e-12
 
 
-LOADED = ["inverse_dynamics", "forward_dynamics", "inverse_dynamics_derivatives", "forward_dynamics_derivatives"]
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("quantity", [*LOADED, "regressor"])
 @pytest.mark.parametrize("lead", [(), (3,)])
 def test_moving_bases_and_loads_are_inputs_of_machine_code_too(quantity, lead, monkeypatch):
@@ -134,14 +133,7 @@ def test_moving_bases_and_loads_are_inputs_of_machine_code_too(quantity, lead, m
         assert relative_error(found, there) < 1e-12
 
 
-def test_a_robot_too_large_has_none_and_works():
-    robot = chain(70).with_own_code()
-    given = vectors(robot, "mass_matrix")
-    assert QUANTITIES["mass_matrix"].code(robot) is None
-    assert relative_error(rne.mass_matrix(robot, *given), rne.mass_matrix(chain(70), *given)) == 0.0
-    assert rne.bind(robot, "mass_matrix")(*given).shape == (70, 70)
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("quantity", ["jacobian", "jacobian_rate"])
 def test_only_some_links_of_a_robot_have_code_of_their_own(quantity):
     robot = named("talos_reduced.urdf").with_own_code()
@@ -173,18 +165,6 @@ def test_poses_of_links_are_filled_whatever_was_given():
     assert f(np.zeros((2, 6))).rotation.shape == (2, len(robot.links), 3, 3)
 
 
-def test_models_made_from_others_share_the_general_kernels():
-    robot = named("puma560")
-    assert robot.specialised
-    for other in (
-        robot.with_gravity((0.0, 0.0, -1.6)), robot.with_payload(rne.Payload(robot.link_names[-1], 1.0)),
-        robot.with_lock({"joint6": 0.3}), chain(2), robot.with_own_code(False),
-    ):  # fmt: skip
-        rne.mass_matrix(other, np.zeros(other.n))
-        assert not any(isinstance(key, tuple) for key in other.own_code)
-    assert robot.with_payload(rne.Payload(robot.link_names[-1], 1.0)).with_own_code().specialised
-
-
 def test_the_memory_of_a_robot_and_its_functions_is_freed():
     robot = rne.load_urdf("puma560")
     f = rne.bind(robot, "gravity_torque")
@@ -207,12 +187,6 @@ def test_a_million_calls_leave_nothing_behind(bound):
         bound(*given, out)
         bound(1.0)
     assert [sys.getrefcount(x) for x in (*given, out)] == counts
-
-
-def test_help_and_signature(bound):
-    assert str(inspect.signature(bound)) == "(q, qd, qdd, out=None)"
-    assert bound.__doc__ == "What it does."
-    assert rne.bind(PUMA, "mass_matrix").__name__ == "bound_mass_matrix"
 
 
 def test_without_machine_code_the_general_kernels_serve(monkeypatch):

@@ -7,11 +7,10 @@ import math
 import numpy as np
 import pytest
 from comparison.generated import chain, tree
-from formulations import plot_scaling, polynomial, print_operations, sweep
+from formulations import polynomial
 from operation_counter import OperationCounter, Operations
-from operation_counts import count_closed, count_operations, published
+from operation_counts import count_operations, published
 
-import rne_dynamics as rne
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.declared.arguments import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
@@ -66,6 +65,7 @@ def test_recursions_cost_the_same_for_every_further_link(engine, quantity):
     assert totals[3] - totals[2] == 13 * step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", [e.name for e in ENGINES if e.offers("forward")])
 def test_forward_counts_of_chains_are_cubics_so_larger_ones_can_be_worked_out(engine):
     counts = {n: count_operations(engine, "forward", chain(n)).total for n in (3, 4, 6, 8, 16)}
@@ -102,26 +102,6 @@ def test_where_the_recursion_becomes_cheaper_than_walker_and_orin():
 
 def test_the_published_count_is_the_documents_formula():
     assert published(6) == Operations(multiplications=1429, additions=1063)
-
-
-def test_the_operations_of_a_robot_and_of_a_mechanism_are_printed(capsys):
-    print_operations(rne.load_urdf("planar2"))
-    assert "258 n - 119 = 397" in capsys.readouterr().out
-    crank = rne.load_model("slider_crank")
-    print_operations(crank)
-    assert "actuated_coordinates" in capsys.readouterr().out
-    counted = [count_closed(name, "inverse", crank).multiplications for name in ("cut_loops", "actuated_coordinates")]
-    assert counted[0] > counted[1] > 1000
-
-
-@pytest.mark.slow
-def test_counts_and_times_over_n_make_a_picture(tmp_path):
-    samples = list(sweep((2, 3, 5)))
-    assert {s.n for s in samples} == {2, 3, 5}
-    assert all(s.seconds > 0.0 and s.operations > 0 for s in samples)
-    assert {(s.engine, s.quantity) for s in samples} >= {("nasser", "forward"), ("lagrange", "inverse")}
-    plot_scaling(tmp_path / "verify.png", samples)
-    assert (tmp_path / "verify.png").read_bytes().startswith(b"\x89PNG")
 
 
 @helper

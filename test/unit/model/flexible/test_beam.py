@@ -4,33 +4,15 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.flexible.beam import Beam
-from rne_dynamics.model.materials import tube
 
 GOOD = {
     "link": "arm", "length": 0.5, "mass_per_length": 0.2, "EI_y": 1.0, "EI_z": 1.0, "GJ": 1.0, "spread_y": 1e-4,
     "spread_z": 1e-4, "modes": (2, 1, 1),
 }  # fmt: skip
-
-
-def test_numbers_lists_and_sections_are_taken() -> None:
-    beam = Beam(**{**GOOD, **tube(0.04, 0.002, "aluminium")._asdict()}, damping=0.01, axis=[0, 0, 2], normal=[1, 0, 1])
-    assert beam.damping_ratios == pytest.approx([0.01] * 4)
-    assert beam.rotation == pytest.approx(np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]]))
-    assert not beam.tapered
-    assert not beam.mass_per_length.flags.writeable
-    assert not Beam(**{**GOOD, "EI_y": [1.0, 1.0, 1.0]}).tapered
-    along = {"EI_y": [2.0, 1.0, 0.5], "GJ": [1.0, 0.5], "shapes": "polynomial"}
-    taper = Beam(**{**GOOD, **along}, damping=[0, 0, 0.1, 0.2])
-    assert taper.tapered
-    assert taper.ends == pytest.approx([0.0, 0.25, 0.5])
-    assert taper.along("EI_y", np.array([0.0, 0.125, 0.5])) == pytest.approx([2.0, 1.5, 0.5])
-    assert taper.damping == (0.0, 0.0, 0.1, 0.2)
-    assert Beam("arm", 0.5, 0.2, modes=[0, 0, 0]).modes == (0, 0, 0)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from rne_dynamics.model.flexible.beam_modes import modal_link
 from rne_dynamics.model.flexible.euler_bernoulli import Load, modes
 
 #: A bare beam, tips like the beam, and tips so heavy that the beam is almost massless.
-LOADS = (Load(), Load(1.0, 0.1, 0.02), Load(100.0, 1.0, 10.0), Load(1e4), Load(1e6), Load(1e10))
+LOADS = (Load(), Load(1.0, 0.1, 0.02), Load(1e4), Load(1e10))
 
 
 def krylov(z: Decimal) -> list[Decimal]:

@@ -158,6 +158,7 @@ def test_the_arm_it_makes_moves_as_the_built_in_one_to_the_second_order_of_the_m
     assert (np.array(errors[1]) < 0.3 * np.array(errors[0])).all()
 
 
+@pytest.mark.slow
 def test_statics_and_frequencies_with_a_load_at_the_tip() -> None:
     """F L³/3EI is exact for cubic elements with all their modes; a mass at the tip lowers the frequencies alike."""
     load = Inertia(0.3, np.zeros(3), 1e-4 * np.eye(3))
@@ -310,13 +311,6 @@ def test_faults_are_named(change, said: str) -> None:
     given = {"nodes": X, "mass": M, "stiffness": K, "root": 0, "tip": 6, "modes": 4} | change
     with pytest.raises(ModelError, match=r"flexible link 'beam': .*" + said):
         meshed_link("beam", given.pop("nodes"), given.pop("mass"), **given)
-
-
-def test_nodes_without_rotations_need_groups() -> None:
-    X, mass, U = particles()
-    M = sparse.diags(np.repeat(mass, 3))
-    with pytest.raises(ModelError, match=r"root is .*; nodes without rotations give a turn only where there are three"):
-        meshed_link("c", X, M, shapes=U.reshape(27, 3), frequencies=np.ones(3), root=0, tip=8)
 
 
 @pytest.mark.parametrize(
