@@ -7,7 +7,7 @@ from support.mechanisms import four_bar
 from support.supervised import settings
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.assembly import assemble, assembled
+from rne_dynamics.closed_chain.assembly import assembled
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
@@ -66,16 +66,6 @@ def test_pd_and_gravity_compensation_hold_the_mechanism(pantograph):
         np.testing.assert_allclose(terms.total, weight, rtol=1e-11, atol=1e-12)
 
 
-def test_a_posture_handed_in_gives_the_same_torque(pantograph):
-    law = ComputedTorque(pantograph, Gains.critically_damped(3, 20.0))
-    near = assemble(pantograph, Q + 0.002)
-    kept = near.copy()
-    np.testing.assert_allclose(
-        law.law(Q, QD, REST, posture=near).total, law.law(Q, QD, REST).total, rtol=1e-10, atol=1e-10
-    )
-    np.testing.assert_array_equal(near, kept)
-
-
 def test_positions_out_of_reach_are_refused_and_nan_is_passed_on(pantograph):
     bars = four_bar(cut="coupler")
     law = GravityCompensation(Mechanism(bars.robot, bars.loops, ("rocker",), bars.posture), np.ones(1))
@@ -86,7 +76,7 @@ def test_positions_out_of_reach_are_refused_and_nan_is_passed_on(pantograph):
 
 
 def test_the_pantograph_tracks_the_quintic_of_document_002(pantograph):
-    path = Quintic(np.radians([0.0, -90.0, 0.0]), np.radians([90.0, -45.0, -18.0]), 5.0)
+    path = Quintic(np.radians([0.0, -90.0, 0.0]), np.radians([90.0, -45.0, -18.0]), 5.0)  # as there
     law = ComputedTorque(pantograph, Gains.critically_damped(3, 40.0), FrictionCompensation())
     log = simulate(ArmPlant(pantograph), law, path)
     assert log.rms_error.max() < 1e-5

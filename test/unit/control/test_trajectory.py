@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rne_dynamics.control.trajectory import Hold, Quintic, SampledTrajectory, quintic_duration
@@ -29,14 +29,6 @@ def test_quintic_starts_and_ends_at_rest_without_acceleration():
     np.testing.assert_allclose(middle.qdd, 0.0, atol=1e-14)
 
 
-@pytest.mark.parametrize("t", [0.1, 0.7, 1.3, 1.9])
-def test_quintic_velocity_and_acceleration_are_derivatives(t):
-    quintic = Quintic(A, B, 2.0)
-    qd, qdd = derivative(quintic, t)
-    np.testing.assert_allclose(quintic.sample(t).qd, qd, atol=1e-8)
-    np.testing.assert_allclose(quintic.sample(t).qdd, qdd, atol=1e-8)
-
-
 @pytest.mark.parametrize("trajectory", [Quintic(A, B, 1.0), SampledTrajectory([0.5, 1.0], [A, B]), Hold(B)])
 def test_outside_its_time_a_trajectory_rests_at_its_ends(trajectory):
     for t, q in ((-1.0, trajectory.sample(0.0).q), (5.0, B)):
@@ -56,11 +48,6 @@ def test_quintic_duration_uses_its_limits_to_the_full_and_no_more(limits):
         used = np.maximum(used, np.abs([s.qdd for s in samples]).max(axis=0) / acceleration)
     assert used.max() == pytest.approx(1.0, abs=1e-6)
     assert quintic_duration(A, B, velocity, acceleration, scale=0.5) > T
-
-
-def test_quintic_duration_of_no_move_is_the_minimum():
-    assert quintic_duration(A, A, np.inf) == 0.1
-    assert quintic_duration(A, A, 1.0, minimum=0.0) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -85,14 +72,6 @@ def test_moves_that_cannot_be_are_refused(call, said):
         call()
 
 
-def test_positions_alone_are_joined_by_straight_lines():
-    line = SampledTrajectory([1.0, 3.0, 4.0], [[0.0], [4.0], [3.0]])
-    assert line.sample(2.0).q == pytest.approx([2.0])
-    assert line.sample(2.0).qd == pytest.approx([2.0])
-    assert line.sample(3.5).qd == pytest.approx([-1.0])
-    assert line.sample(2.0).qdd == [0.0]
-
-
 def test_cubic_and_quintic_take_the_coefficients_of_ros2_controllers():
     # t, coefficients and combination as in joint_trajectory_controller/src/trajectory.cpp
     T, x = 0.8, 0.3
@@ -115,6 +94,7 @@ def test_cubic_and_quintic_take_the_coefficients_of_ros2_controllers():
 
 
 numbers = st.floats(-10.0, 10.0)
+few = settings(max_examples=50)
 
 
 @st.composite
@@ -128,6 +108,7 @@ def sampled(draw):
     return SampledTrajectory(np.cumsum(gaps) - draw(st.sampled_from([0.0, gaps[0]])), *rows)
 
 
+@few
 @given(sampled())
 def test_a_sampled_trajectory_passes_its_points_with_what_they_ask(trajectory):
     for k, t in enumerate(trajectory.times.tolist()):
@@ -141,6 +122,7 @@ def test_a_sampled_trajectory_passes_its_points_with_what_they_ask(trajectory):
                 np.testing.assert_allclose(there.qdd, trajectory.accelerations[k], atol=1e-3)
 
 
+@few
 @given(sampled(), st.floats(-1.0, 12.0))
 def test_samples_are_finite_and_velocity_is_the_derivative(trajectory, t):
     there = trajectory.sample(t)
@@ -176,12 +158,3 @@ GOOD = {"times": [0.0, 1.0], "positions": [[0.0, 1.0], [1.0, 2.0]], "joint_names
 def test_faulty_points_are_refused_with_joint_and_point(change, said):
     with pytest.raises(TrajectoryError, match=said):
         SampledTrajectory(**{**GOOD, **change})
-
-
-def test_what_a_trajectory_was_made_from_cannot_change_it_later():
-    positions = np.zeros((2, 1))
-    line = SampledTrajectory([0.0, 1.0], positions)
-    positions[:] = 5.0
-    assert line.sample(0.5).q == [0.0]
-    with pytest.raises(ValueError, match="read-only"):
-        line.positions[0, 0] = 1.0

@@ -67,11 +67,10 @@ def test_after_a_fault_recovery_waits_for_efforts_again():
         rig.gate.recover(rig.now)
 
 
-@pytest.mark.parametrize("after", [0.2, 1.0])
-def test_recovery_without_being_asked_takes_enough_good_efforts_in_a_row(after):
+def test_recovery_without_being_asked_takes_enough_good_efforts_in_a_row():
     rig, controller = passing(recover_automatically=True, recover_after=50)
-    rig.run(after)
-    assert rig.mode is (STOPPING if after < HOLD else FAULT)
+    rig.run(1.0)
+    assert rig.mode is FAULT
     turn = iter(range(10**6))
     rig.run(0.08, lambda q, qd: np.full(6, np.nan) if next(turn) % 20 == 19 else controller(q, qd))
     assert rig.mode is not PASSING
@@ -91,12 +90,6 @@ def test_a_requested_stop_wins_over_automatic_recovery_and_over_a_recovery_befor
     rig.gate.stop(rig.now, "~/stop was called")
     rig.run(0.2, controller)
     assert rig.mode is RELEASED
-    rig, controller = passing(recover_automatically=True, recover_after=50)
-    rig.run(1.0)
-    assert rig.mode is FAULT
-    rig.gate.stop(rig.now, "~/stop was called")
-    rig.run(0.5, controller)
-    assert rig.mode is RELEASED
 
 
 # -- ends -------------------------------------------------------------------------------------------------------------
@@ -112,11 +105,9 @@ def test_the_end_of_the_gate_is_a_stop_that_ends(policy):
     rig.check()
 
 
-@pytest.mark.parametrize("when", ["passing", "taken over"])
-def test_letting_go_takes_no_longer_than_the_rate_allows(when):
+def test_letting_go_takes_no_longer_than_the_rate_allows():
     rig, controller = passing(stop=StopPlan(policy="hold"))
-    if when == "taken over":
-        rig.run(0.2)
+    rig.run(0.2)
     began = rig.now
     rig.gate.let_go(rig.now, "a second signal")
     rig.run(0.1, controller)
@@ -168,19 +159,7 @@ def episode(seed: int) -> None:
     assert not rig.sent or not rig.sent[-1].command.any()
 
 
-def episodes(seeds: range) -> None:
+@pytest.mark.parametrize("seeds", [range(5), pytest.param(range(5, 1500), marks=pytest.mark.soak)])
+def test_random_misbehaviour_breaks_no_promise(seeds):
     for seed in seeds:
-        try:
-            episode(seed)
-        except BaseException as error:
-            error.add_note(f"episode({seed})") if hasattr(error, "add_note") else print(f"episode({seed})")
-            raise
-
-
-def test_random_misbehaviour_breaks_no_promise():
-    episodes(range(12))
-
-
-@pytest.mark.soak
-def test_much_random_misbehaviour_breaks_no_promise():
-    episodes(range(12, 1500))
+        episode(seed)

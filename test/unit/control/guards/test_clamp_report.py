@@ -45,7 +45,3 @@ def test_overspeed_rate_and_scaling_are_named():
     said = report(terms(feedback=[174.0, 10.0, 0.0]), saturation="direction", q=np.zeros(3))
     assert "'base' asked for 174 (feedback 174) and got 87: its effort limit is 87" in said
     assert "'elbow' asked for 10 (feedback 10) and got 5: all joints are scaled down with one at its effort" in said
-
-
-def test_nothing_is_said_where_nothing_was_limited():
-    assert report(terms(gravity=[10.0, 1.0, 1.0]), q=np.zeros(3)) == ""

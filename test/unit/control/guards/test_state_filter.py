@@ -11,8 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.filtered import NOW, Stream, limits
 
-from rne_dynamics.control.control_law import Reference
-from rne_dynamics.control.guards.state_filter import StateFilter
 from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.errors import ControlError, StateError, StateProblem
 
@@ -26,8 +24,7 @@ def test_after_a_reset_the_arm_is_wherever_the_next_state_finds_it():
     assert stream.qd.tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("first", [True, False])
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(("first", "value"), [(True, math.nan), (False, -math.inf)])
 def test_what_is_not_finite_is_refused_with_the_joint(value, first):
     stream = Stream()
     if not first:
@@ -69,30 +66,14 @@ def test_a_stream_that_stays_where_it_jumped_to_is_refused_until_reset():
     stream = Stream()
     stream.state(0.0)
     place = 0.5
-    for k in range(1, 3000):
+    for k in range(1, 1000):
         place += 1e-4  # it moves on as an arm would; twice the velocity limit would be there after 0.13 s
         assert stream.refused(0.001 * k, (place, 0.0)) is StateProblem.POSITION_JUMP
-    assert "joint 'a' has jumped, and stays 0.7999 from its last good place: the first state there" in stream.text
+    assert "joint 'a' has jumped, and stays 0.5999 from its last good place: the first state there" in stream.text
     assert "possible" not in stream.text, "an arm can be there by now"
     stream.filter.reset()
-    assert stream.state(3.0, (place, 0.0)) is True
-    assert stream.state(3.001, (place, 0.0)) is False
-
-
-def test_an_arm_that_moves_on_after_a_broken_message_is_taken():
-    stream = Stream()
-    stream.state(0.0)
-    stream.refused(0.001, (0.02, 0.0))
-    for k in range(2, 20):
-        assert stream.state(0.001 * k, (0.002 * k, 0.0)) is False, "as fast as its limit, through where the jump led to"
-
-
-def test_a_second_sender_without_numbers_shows_in_its_jumps():
-    stream = Stream()
-    stream.state(0.0)
-    for k in range(1, 500):
-        assert stream.state(0.001 * k, (0.001 * k, 0.0)) is False
-        assert stream.refused(0.001 * k + 0.0005, (1.0, 1.0)) is StateProblem.POSITION_JUMP
+    assert stream.state(1.0, (place, 0.0)) is True
+    assert stream.state(1.001, (place, 0.0)) is False
 
 
 def test_without_a_velocity_limit_places_and_velocities_are_not_judged():
@@ -101,8 +82,7 @@ def test_without_a_velocity_limit_places_and_velocities_are_not_judged():
     assert stream.state(0.001, (300.0, 0.0), (9e4, 0.0)) is False
 
 
-@pytest.mark.parametrize("low", [-math.pi, 0.0])
-@pytest.mark.parametrize("speed", [1.9, -1.9])
+@pytest.mark.parametrize(("low", "speed"), [(-math.pi, 1.9), (0.0, -1.9)])
 def test_a_continuous_joint_is_unwrapped_over_many_turns(low, speed):
     stream = Stream()
     begin = low + 1.0
@@ -111,12 +91,6 @@ def test_a_continuous_joint_is_unwrapped_over_many_turns(low, speed):
         stream.state(0.01 * k, (0.0, (place - low) % (2.0 * math.pi) + low), missing=True)
         assert stream.q[1] == pytest.approx(place, rel=1e-12, abs=1e-12)
     assert stream.qd[1] == pytest.approx(speed, rel=1e-9)
-
-
-def test_a_joint_with_stops_does_not_wrap():
-    stream = Stream()
-    stream.state(0.0, (3.14, 0.0))
-    assert stream.refused(0.001, (-3.14, 0.0)) is StateProblem.POSITION_JUMP
 
 
 def test_a_velocity_far_beyond_its_limit_is_refused():
@@ -132,7 +106,7 @@ def test_a_velocity_far_beyond_its_limit_is_refused():
 BAD = st.sampled_from(["nan", "far", "jump", "fast", "twin", "back", "none"])
 
 
-@settings(max_examples=80, derandomize=True)
+@settings(max_examples=50, derandomize=True)
 @given(st.lists(
     st.tuples(
         st.floats(1e-4, 0.02), st.floats(-1.0, 1.0), st.lists(BAD, max_size=3).filter(lambda x: x.count("fast") < 3),
@@ -198,13 +172,10 @@ def test_limits_can_change_while_it_runs():
     stream.state(0.0)
     stream.filter.change(limits(velocity=(200.0, 200.0)))
     assert stream.state(0.001, (0.5, 0.0), (500.0, 0.0)) is False
+    with pytest.raises(ControlError, match="2 joints"):
+        stream.filter.accept(NOW, 0.0, np.zeros(3), np.zeros(3))
     with pytest.raises(ControlError, match="limits are for"):
         stream.filter.change(StateLimits(np.ones(1), np.zeros(1, dtype=bool), 0.1, 50.0, ("c",)))
-
-
-def test_arrays_of_another_length_are_refused():
-    with pytest.raises(ControlError, match="2 joints"):
-        StateFilter(limits()).accept(NOW, 0.0, np.zeros(3), np.zeros(3))
 
 
 @pytest.mark.parametrize(("given", "said"), [
@@ -225,37 +196,3 @@ def test_limits_that_make_no_sense_are_refused(given, said):
 def test_the_error_can_be_pickled():
     error = pickle.loads(pickle.dumps(StateError("joint state: bad", StateProblem.DELAYED)))
     assert (str(error), error.problem) == ("joint state: bad", StateProblem.DELAYED)
-
-
-def same_memory(one, other):
-    return all(
-        np.array_equal(getattr(one.filter, name), getattr(other.filter, name), equal_nan=True)
-        for name in ("_whole", "_clock", "_table")
-    )
-
-
-def test_what_the_law_expects_counts_for_the_next_state_settled_or_not():
-    one, other, neither = Stream(), Stream(), Stream()
-    for k in range(1, 20):
-        for stream in (one, other, neither):
-            stream.state(1e-3 * k, (0.0, 0.5e-3 * k), (0.0, 0.5))
-            if stream is not neither:
-                feedback = np.array([0.01 * k, 0.0])
-                reference = Reference(np.zeros(2), np.full(2, 0.5), np.zeros(2))
-                stream.filter.expect(1e-3 * k, reference, np.zeros(2), feedback, np.full(2, 0.5))
-        one.filter.settle()
-    for stream in (one, other, neither):
-        stream.state(0.02, (0.0, 0.01), (0.0, 0.5))
-    assert same_memory(one, other)
-    assert not same_memory(one, neither)
-
-
-def test_what_the_law_expected_before_a_reset_does_not_count_after_it():
-    one, other = Stream(), Stream()
-    for stream in (one, other):
-        stream.state(0.001)
-    other.filter.expect(0.001, Reference(*np.ones((3, 2))), np.ones(2), np.ones(2), np.ones(2))
-    for stream in (one, other):
-        stream.filter.reset()
-        stream.state(0.002)
-    assert same_memory(one, other)

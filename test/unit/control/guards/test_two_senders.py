@@ -18,17 +18,16 @@ def both(stream, times, numbers, other):
     return fates
 
 
-@pytest.mark.parametrize("first", [1, 700_000])
-def test_a_sender_that_joins_late_is_refused_and_the_first_goes_on(first):
+def test_a_sender_that_joins_late_is_refused_and_the_first_goes_on():
     stream = Stream()
     stream.alone(300_000, 1100)
     times = 1.1 + 0.001 * np.arange(3000)
-    mine, other = both(stream, times, range(301_100, 304_100), range(first, first + 3000))
+    mine, other = both(stream, times, range(301_100, 304_100), range(1, 3001))
     assert mine == [False] * 3000
     assert other == [StateProblem.OUT_OF_ORDER, *[StateProblem.TWO_SENDERS] * 2999], "one alone proves nothing"
 
 
-@pytest.mark.parametrize("ahead", [0.2, 0.6, 2.0, 1e4])
+@pytest.mark.parametrize("ahead", [0.2, 1e4])
 def test_a_second_sender_with_a_clock_of_its_own_is_refused_from_its_first_message_on(ahead):
     stream = Stream()
     stream.alone(300_000, 1100)
@@ -37,7 +36,7 @@ def test_a_second_sender_with_a_clock_of_its_own_is_refused_from_its_first_messa
         assert stream.state(1.1 + 0.01 * k, sequence=301_100 + k) is False
 
 
-@pytest.mark.parametrize("ahead", [-5000, -1, 0, 90])
+@pytest.mark.parametrize("ahead", [-5000, 0])
 def test_of_two_senders_from_the_start_none_is_followed(ahead):
     stream = Stream()
     assert stream.state(0.0, sequence=9000) is True
@@ -62,37 +61,12 @@ def test_the_other_sender_is_not_taken_for_the_arm_when_its_own_falls_silent():
     assert fates == {StateProblem.TWO_SENDERS}
 
 
-def test_two_senders_at_once_are_both_refused_after_a_reset_too():
-    stream = Stream()
-    stream.run(0.0, 1.1)
-    both(stream, 1.1 + 0.001 * np.arange(100), range(500, 600), range(9000, 9100))
-    stream.filter.reset()
-    mine, other = both(stream, 1.2 + 0.001 * np.arange(100), range(600, 700), range(9100, 9200))
-    assert set(mine + other) == {StateProblem.TWO_SENDERS}
-
-
-def test_messages_may_be_lost():
-    stream = Stream()
-    assert stream.state(0.0, sequence=1) is True
-    assert stream.state(0.001, sequence=90) is False
-    assert stream.state(0.08, sequence=500) is False
-
-
 def test_a_driver_that_starts_again_is_followed_after_a_reset():
     stream = Stream()
     stream.alone(1, 1500)
     stream.filter.reset()
     assert stream.state(3.0, sequence=1) is True
     assert stream.state(3.001, sequence=2) is False
-
-
-def test_a_driver_that_starts_again_unnoticed_is_followed_when_it_was_alone_for_long():
-    stream = Stream(timeout=0.0)
-    stream.alone(1, 1500)
-    fates = [stream.fate(1.6 + 0.001 * k, sequence=k + 1) for k in range(7000)]
-    assert fates.count(True) == 1
-    assert set(fates[: fates.index(True)]) == {StateProblem.OUT_OF_ORDER}, "there was never more than one"
-    assert fates.index(True) <= 1000
 
 
 #: Publication numbers and stamps (ms) as they were taken at starts, three on a busy machine (2 cores, Fast DDS): the

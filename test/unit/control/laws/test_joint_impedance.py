@@ -16,12 +16,10 @@ import rne_dynamics as rne
 from rne_dynamics.control.control_law import rate_warnings
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.assembly import assemble
-from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.tree import Friction, Limits
 
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
 PANDA = rne.load_urdf("panda")
-PANDA_COULOMB = joint_friction(PANDA).coulomb_forward
 
 
 def state(robot, seed=0):
@@ -80,15 +78,6 @@ def test_friction_that_is_not_there_drives_no_joint_half_its_velocity_limit_too_
     np.testing.assert_allclose(friction, np.clip(whole, -held, held), rtol=1e-4)
 
 
-def test_friction_is_compensated_whole_where_the_description_has_no_velocity_limit():
-    text = re.sub(r'velocity="[^"]*"', 'velocity="0"', text_of("puma560"))
-    robot = rne.load_urdf(text)
-    law = rne.JointImpedance(robot, 1.0, 1.0, rne.FrictionCompensation())
-    still, speed = np.zeros(6), np.full(6, 0.5)
-    friction = law.law(still, speed, rne.Reference(still, speed, still)).friction
-    np.testing.assert_allclose(friction, law.friction_torque(speed, still), rtol=1e-12)
-
-
 @pytest.mark.parametrize("robot", [PANDA, rough_five_bar()], ids=["open", "loops"])
 @pytest.mark.parametrize("part", [0.0, 0.6, -1.2])
 def test_springs_drive_no_mode_beyond_a_velocity_limit(robot, part):
@@ -117,15 +106,14 @@ def soft(name, frequency):
     return frequency**2 * np.diag(rne.mass_matrix(robot, START[name]))
 
 
-@pytest.mark.parametrize("name", ["panda", "four_joint_arm"])
-def test_an_effort_from_outside_deflects_each_joint_by_effort_over_stiffness(name):
-    loop = Loop(name, "joint_impedance", {"stiffness": soft(name, 10.0), "damping_ratio": 0.7})
+def test_an_effort_from_outside_deflects_each_joint_by_effort_over_stiffness():
+    loop = Loop("panda", "joint_impedance", {"stiffness": soft("panda", 10.0), "damping_ratio": 0.7})
     deflection = 0.02 * np.where(np.arange(loop.robot.n) % 2, -1.0, 1.0)
     loop.push = loop.law.stiffness * deflection
     np.testing.assert_allclose(loop.run(3.0) - loop.start, deflection, rtol=0.01)
 
 
-@pytest.mark.parametrize(("name", "ratio"), [("panda", 0.3), ("puma560", 0.7), ("four_joint_arm", 0.3)])
+@pytest.mark.parametrize(("name", "ratio"), [("panda", 0.3), ("puma560", 0.7)])
 def test_every_mode_below_30_rad_per_s_has_the_damping_ratio(name, ratio):
     given = {"stiffness": soft(name, 8.0), "damping_ratio": ratio}
     M = rne.mass_matrix(rne.load_urdf(text_of(name)), START[name])
@@ -157,15 +145,6 @@ def test_modes_that_the_rate_cannot_damp_are_softened_and_reported_with_the_figu
     expected = K @ np.full(7, 0.01)
     np.testing.assert_allclose(torque, expected, rtol=0.0, atol=1e-5 * expected.max())
     assert rate_warnings(rne.JointImpedance(PANDA), 250.0) == ()
-
-
-def test_a_softened_law_is_stable_at_its_rate_and_not_driven_far_below():
-    law = rne.JointImpedance(PANDA, 5000.0, 0.2, None, 1000.0)
-    assert 100.0 < law.lowest_rate < 1000.0
-    loop = Loop("panda", "joint_impedance", {"stiffness": 5000.0, "damping_ratio": 0.2})
-    loop.arm.data.qpos[:] += 0.01
-    loop.run(3.0)
-    assert np.abs(loop.run(0.1) - loop.start).max() < 1e-4
 
 
 def test_a_late_loop_softens_more_and_regains_the_stiffness_slowly():
@@ -201,10 +180,3 @@ def test_motors_that_depend_on_each_other_are_refused():
 def test_numbers_that_make_no_spring_are_refused(values, message):
     with pytest.raises(ControlError, match=message):
         rne.JointImpedance(PANDA, *values)
-
-
-def test_the_dead_band_of_friction_is_reported_for_a_given_stiffness():
-    law = rne.JointImpedance(PANDA, np.where(np.arange(7) == 4, 2.0, 100.0), 1.0, None, 1000.0)
-    np.testing.assert_allclose(law.dead_band[4], PANDA_COULOMB[4] / 2.0)
-    texts = rate_warnings(law, 1000.0)
-    assert any(re.search(r"friction holds joints .*panda_joint5 up to 0\.21", text) for text in texts)

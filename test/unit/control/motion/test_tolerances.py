@@ -39,15 +39,6 @@ def test_a_request_changes_what_it_names_and_minus_one_switches_off():
     np.testing.assert_array_equal(OWN.overridden().path, OWN.path)
 
 
-def test_messages_say_where_a_tolerance_comes_from():
-    other = OWN.overridden([asked("b", 0.5), asked("a", velocity=0.5)], goal_time=0.1)
-    assert other.source("path", 0) == "constraints.a.trajectory"  # of its position, which is the default
-    assert other.source("path", 1) == "the request's path_tolerance"
-    assert other.source("goal", 1) == "constraints.b.goal"
-    assert other.source_of_time == "the request's goal_time_tolerance"
-    assert OWN.overridden([asked("b", 0.5)]).source_of_time == "constraints.goal_time"
-
-
 @pytest.mark.parametrize(
     ("path", "said"),
     [

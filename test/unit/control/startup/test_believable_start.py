@@ -8,8 +8,7 @@ from support.supervised import Rig, settings
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.control.supervision.output import FRICTION, MODEL_ERROR, believable_start, start_tolerance
-from rne_dynamics.model.friction import joint_friction
+from rne_dynamics.control.supervision.output import believable_start, start_tolerance
 
 GRAVITY = np.array([0.0, -50.0, -20.0, 1.0])
 TOLERANCE = np.array([3.0, 8.0, 5.0, 0.6])
@@ -49,15 +48,6 @@ def test_never_further_from_zero_and_gravity_than_the_tolerance():
         assert (found <= np.maximum(GRAVITY, 0.0) + TOLERANCE).all()
 
 
-def test_the_tolerance_is_friction_and_model_error():
-    robot = rne.load_urdf("puma560")
-    gravity = np.arange(6.0)
-    friction = joint_friction(robot)
-    coulomb = np.maximum(friction.coulomb_forward, friction.coulomb_backward)
-    expected = coulomb + FRICTION * robot.effort_limit + MODEL_ERROR * gravity
-    np.testing.assert_allclose(start_tolerance(robot, gravity, np.full(6, 1e9)), expected)
-
-
 # -- in the supervisor ------------------------------------------------------------------------------------------------
 
 HELD = np.array([0.3, -0.7, 0.9, 0.4, 0.8, 0.2])
@@ -87,9 +77,8 @@ def first_efforts(report):
 
 
 @pytest.mark.parametrize("report", [
-    lambda g: 1000.0 * g, lambda g: -g, lambda g: -1000.0 * g, lambda g: 0.1 * g, lambda g: np.full_like(g, np.nan),
-    lambda g: g + np.array([80.0, 80.0, -80.0, 20.0, 20.0, 20.0]), lambda g: g,
-], ids=["mN m", "sign", "both", "another unit", "nothing", "offsets", "true"])  # fmt: skip
+    lambda g: -1000.0 * g, lambda g: g + np.array([80.0, 80.0, -80.0, 20.0, 20.0, 20.0]),
+], ids=["sign and mN m", "offsets"])
 def test_no_first_effort_in_the_wrong_direction(report):
     sent, gravity, fastest, limits = first_efforts(report)
     tolerance = start_tolerance(rne.load_urdf(wheel_urdf("ur5_robot.urdf")), gravity, limits.effort)

@@ -23,8 +23,8 @@ from rne_dynamics.errors import RneDynamicsError
 
 ROBOT = rne.load_urdf("planar2")
 START = np.array([-0.7, 0.4])
-#: Events of a sequence, and sequences: 5,600 messages and requests.
-LENGTH, EXAMPLES = 70, 80
+#: Events of a sequence, and sequences: 2,100 messages and requests.
+LENGTH, EXAMPLES = 70, 30
 #: Of the joint states, s: as long as will do, for time costs time.
 PERIOD = 0.005
 

@@ -9,7 +9,7 @@ import pytest
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
-from rne_dynamics.control.supervision.output import CUT, FAST
+from rne_dynamics.control.supervision.output import FAST
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.thresholds import OVERSPEED
 
@@ -48,43 +48,6 @@ def stopping_step(r: Rig) -> int:
     return int(np.argmax(fast))
 
 
-@pytest.mark.parametrize("robot", [PUMA, PANDA], ids=lambda robot: robot.name)
-def test_no_reversed_motor_is_driven_on(robot):
-    for j in range(robot.n):
-        sign = np.ones(robot.n)
-        sign[j] = -1.0
-        r = rig(robot, lambda command, sign=sign: sign * command)
-        for _ in range(12):
-            r.run(0.1)
-            if Mode.STOPPING in r.modes:
-                break
-            if r.mode is Mode.HOLDING:
-                r.move(r.supervisor.queue.reference.q + 0.2, 1.0)
-        r.run(0.3)
-        assert longest_drive(r, stopping_step(r)) <= CUT + 2 * r.period, f"joint {j}"
-        r.run(1.2)
-        assert r.mode is Mode.FAULT
-        if robot is PUMA:  # the last joint of the Panda slows down by itself
-            assert f"joint{j + 1}" in r.supervisor.cause
-            assert "cut" in r.supervisor.cause
-        r.check()
-
-
-@pytest.mark.parametrize("swap", [(0, 1), (3, 5)])
-def test_swapped_motors_are_cut(swap):
-    order = np.arange(6)
-    order[list(swap)] = order[list(swap)[::-1]]
-    r = rig(PUMA, lambda command: command[order])
-    r.run(0.5)
-    if r.mode is Mode.HOLDING:
-        r.move(r.supervisor.queue.reference.q + 0.3, 1.0)
-    r.run(2.0)
-    if Mode.STOPPING in r.modes:
-        assert longest_drive(r, stopping_step(r)) <= CUT + 2 * r.period
-        assert r.mode is Mode.FAULT
-    r.check()
-
-
 @pytest.mark.parametrize("guided", [False, True])
 def test_an_arm_that_is_thrown_is_braked(guided):
     """Its motors follow their commands: they take the energy out. Only a hand that guides the arm may throw it."""
@@ -105,13 +68,12 @@ def test_an_arm_that_is_thrown_is_braked(guided):
 
 
 def test_a_motor_that_reverses_while_a_hand_guides_is_cut():
-    robot = PANDA
-    for j in range(robot.n):
-        sign = np.where(np.arange(robot.n) == j, -1.0, 1.0)
-        r = rig(robot, lambda command: command, tracking=False)
+    for j in (1, 3):
+        sign = np.where(np.arange(7) == j, -1.0, 1.0)
+        r = rig(PANDA, lambda command: command, tracking=False)
         r.run(0.3)
         r.motors = lambda command, sign=sign: sign * command
-        r.run(0.3, wrenches={robot.link_names[-1]: np.array([10.0, 15.0, -10.0, 0.0, 0.0, 1.0])})
+        r.run(0.3, wrenches={PANDA.link_names[-1]: np.array([10.0, 15.0, -10.0, 0.0, 0.0, 1.0])})
         r.run(1.5)
         if (np.abs(np.array(r.speeds)) > OVERSPEED * r.settings.limits.velocity).any():
             # the hand drives the same joint on, as it does slow ones: the motor is found as soon as it does more
@@ -137,18 +99,4 @@ def test_a_guided_arm_that_is_too_fast_and_then_unseen_gets_no_efforts():
     assert r.mode is Mode.FAULT
     unseen = np.array(r.sent[-199:])
     assert not unseen[150:].any(), "the stop holds no weight"
-    r.check()
-
-
-def test_a_runaway_in_a_stop_is_cut_too():
-    sign = np.array([1.0, -1.0, 1.0, 1.0, 1.0, 1.0])
-    r = rig(PUMA, lambda command: command)
-    r.run(0.5)
-    r.supervisor.stop(r.now, "asked for")
-    r.motors = lambda command: sign * command
-    r.run(1.4)
-    fast = (np.abs(np.array(r.speeds)) > OVERSPEED * r.settings.limits.velocity).any(axis=1)
-    if fast.any():
-        assert longest_drive(r, int(np.argmax(fast))) <= CUT + 2 * r.period
-    assert r.mode is Mode.RELEASED
     r.check()
