@@ -83,22 +83,6 @@ def test_simulated_moves_of_an_arm_equal_to_its_model_track(rate, kind):
     assert log.rms_error[1] < (0.25 / rate if kind is ComputedTorque else 0.6 / rate) * fastest
 
 
-def test_a_supervised_move_tracks_and_a_held_arm_is_at_rest():
-    rate = 250.0
-    robot = light_wrist()
-    plain = settings(robot, bandwidth=advised_bandwidth(rate), min_rate=0.0)
-    rig = Rig(robot, np.zeros(2), plain, period=1.0 / rate)
-    rig.run(0.3)
-    rig.move(GOAL, 1.0)
-    errors = []
-    for _ in range(round(1.5 * rate)):
-        rig.run(1.0 / rate)
-        errors.append(rig.supervisor.queue.reference.q[1] - rig.simulator.state.q[1])
-    assert rig.mode is Mode.HOLDING
-    assert np.sqrt(np.mean(np.square(errors))) < 1.2 / rate
-    assert np.ptp(np.array(rig.sent[-20:])[:, 1]) < 2e-3
-
-
 @pytest.mark.parametrize("viscous", [0.0, 30.0])
 def test_a_held_arm_is_stable_whose_friction_is_not_the_models(viscous):
     """Friction of 300 % of the model; and none on a joint whose friction counts little."""

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from support.gated import (
     FAULT,
-    HOLD,
     INACTIVE,
     PASSING,
-    RAMP,
     RATE,
     RELEASED,
     SLACK,
@@ -93,16 +91,6 @@ def test_a_requested_stop_wins_over_automatic_recovery_and_over_a_recovery_befor
 
 
 # -- ends -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("policy", ["ramp", "hold", "release"])
-def test_the_end_of_the_gate_is_a_stop_that_ends(policy):
-    rig, controller = passing(stop=StopPlan(policy=policy, hold_time=HOLD, ramp_time=RAMP))
-    rig.gate.stop(rig.now, "deactivated", ending=True)
-    rig.run(HOLD + RAMP + SLACK, controller)
-    assert rig.mode is INACTIVE
-    assert not rig.sent[-1].command.any()
-    rig.check()
 
 
 def test_letting_go_takes_no_longer_than_the_rate_allows():

@@ -15,15 +15,6 @@ from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.errors import ControlError, StateError, StateProblem
 
 
-def test_after_a_reset_the_arm_is_wherever_the_next_state_finds_it():
-    stream = Stream()
-    stream.state(0.0, qd=(1.0, 1.0))
-    stream.filter.reset()
-    assert stream.state(0.5, (3.0, -9.0), (7.0, 7.0), missing=True) is True
-    assert stream.q.tolist() == [3.0, -9.0]
-    assert stream.qd.tolist() == [0.0, 0.0]
-
-
 @pytest.mark.parametrize(("first", "value"), [(True, math.nan), (False, -math.inf)])
 def test_what_is_not_finite_is_refused_with_the_joint(value, first):
     stream = Stream()
@@ -74,12 +65,6 @@ def test_a_stream_that_stays_where_it_jumped_to_is_refused_until_reset():
     stream.filter.reset()
     assert stream.state(1.0, (place, 0.0)) is True
     assert stream.state(1.001, (place, 0.0)) is False
-
-
-def test_without_a_velocity_limit_places_and_velocities_are_not_judged():
-    stream = Stream(velocity=(np.inf, 2.0))
-    stream.state(0.0)
-    assert stream.state(0.001, (300.0, 0.0), (9e4, 0.0)) is False
 
 
 @pytest.mark.parametrize(("low", "speed"), [(-math.pi, 1.9), (0.0, -1.9)])

@@ -110,19 +110,6 @@ def test_the_delay_that_the_gains_tolerate_counts_where_it_is_shorter():
     assert stream.state(1.031, stamp=1.015) is False
 
 
-def test_a_state_later_than_the_others_is_refused_and_those_that_catch_up_are_not():
-    stream = Stream()
-    stream.run(0.0, 2.0)
-    # a queue that fills: 0.2 ms more stamp each ms
-    fates = [stream.fate(2.0 + 0.001 * k, stamp=2.0 + 0.0002 * k) for k in range(150)]
-    first = next(k for k, fate in enumerate(fates) if fate)
-    assert fates[first] is StateProblem.DELAYED
-    assert 0.0008 * first == pytest.approx(0.1, abs=0.005)
-    assert stream.refused(2.2, stamp=2.05) is StateProblem.DELAYED
-    assert "state_timeout" in stream.text
-    assert stream.state(2.2) is False
-
-
 def test_where_no_state_has_a_stamp_the_arrival_is_its_time():
     stream = Stream()
     assert [stream.state(at, stamp=0) for at in (0.5, 0.501, 0.501, 0.5011, 1.4)] == [True, *[False] * 4]

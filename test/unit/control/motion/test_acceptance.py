@@ -77,17 +77,6 @@ def test_a_first_point_to_come_is_reached_from_where_the_arm_is_without_a_blend(
             np.testing.assert_array_equal(one, other)
 
 
-def test_a_first_point_a_little_away_is_blended_next_to_a_motion_at_the_limit():
-    # at its velocity limit of 1 rad/s from 0.15 s on, where a blend of 0.2 s would still add to it
-    q = [HERE + np.array([0.0, x, 0.0]) for x in (0.0, 0.075, 0.725, 0.8)]
-    qd = [np.array([0.0, v, 0.0]) for v in (0.0, 1.0, 1.0, 0.0)]
-    points = [(t, *row) for t, *row in zip((0.0, 0.15, 0.8, 0.95), q, qd, strict=True)]
-    now = Reference(HERE - 0.01, np.zeros(N), np.zeros(N))
-    accepted = offer(ask(*points, now=now))
-    assert accepted.blend_time < BLEND
-    follow_and_look(accepted, now, np.random.default_rng(0))
-
-
 def test_a_late_trajectory_is_joined_at_its_next_point_where_the_arm_is_not_on_it():
     points = [(t, HERE + 0.15 * t, np.full(N, 0.15 * (t < 3.0))) for t in (0.0, 1.0, 2.0, 3.0)]
     accepted = offer(ask(*points, header=split(STAMP - 1_500_000_000)))

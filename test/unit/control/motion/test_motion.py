@@ -122,18 +122,14 @@ def test_at_speed_0_the_reference_rests_and_the_motion_goes_on_afterwards():
     one = motion()
     one.begin(START, resting())
     one.advance(START + 800 * MS)
-    stamp = START + 800 * MS
-    for _ in range(500):
-        stamp += MS
-        still = one.advance(stamp, 0.0)
-    later = one.advance(stamp + 10_000 * MS, 0.0)
+    for k in range(800, 1300):
+        still = one.advance(START + k * MS, 0.0)
+    later = one.advance(START + 11_300 * MS, 0.0)
     same(later, Reference(still.q, np.zeros(N), np.zeros(N)))
     assert not one.over
     assert not one.stopped
-    stamp += 10_000 * MS
-    for _ in range(4000):
-        stamp += MS
-        last = one.advance(stamp, 1.0)
+    for k in range(11_300, 15_300):
+        last = one.advance(START + k * MS, 1.0)
     assert one.over
     same(last, resting(trajectory().positions[-1]))
 

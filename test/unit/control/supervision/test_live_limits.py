@@ -42,12 +42,13 @@ def rig_of(name: str) -> Rig:
     return rig
 
 
-def move(rig: Rig, delay: float = 0.0) -> tuple[np.ndarray, float]:
-    """Send the arm off; the goal, and how long it takes."""
+def move(rig: Rig) -> np.ndarray:
+    """Send the arm off; the goal."""
     robot, now = rig.robot, rig.supervisor.queue.reference.q
     goal = now - 0.4 * (-1.0) ** np.arange(robot.n)
-    rig.move(goal, DURATION, delay, Tolerances(robot.joint_names, goal=0.05, goal_time=0.5))
-    return goal, DURATION
+    rig.move(goal, DURATION, tolerances=Tolerances(robot.joint_names, goal=0.05, goal_time=0.5))
+    rig.run(0.4 * DURATION)
+    return goal
 
 
 def lowered(rig: Rig) -> np.ndarray:
@@ -57,14 +58,6 @@ def lowered(rig: Rig) -> np.ndarray:
     return limit
 
 
-def to_the_end(rig: Rig, most: float) -> float:
-    """Let the motion end; how long that took, s."""
-    began = rig.now
-    while not rig.endings and rig.now - began < most:
-        rig.run(0.1)
-    return rig.now - began
-
-
 def fastest(rig: Rig, limit: np.ndarray, seconds: float) -> float:
     """Largest speed of a joint in its limit over the last `seconds`."""
     return float((np.abs(np.array(rig.speeds[-round(seconds / rig.period):])) / limit).max())
@@ -72,36 +65,34 @@ def fastest(rig: Rig, limit: np.ndarray, seconds: float) -> float:
 
 def test_a_motion_is_slowed_along_its_path_and_reaches_its_goal():
     rig = rig_of(PANTOGRAPH)
-    goal, duration = move(rig)
-    rig.run(0.4 * duration)
+    goal = move(rig)
     limit = lowered(rig)
     rig.run(0.5)
-    assert fastest(rig, limit, to_the_end(rig, 1.5 * duration / LOWERED)) < SLOWED
+    began = rig.now
+    while not rig.endings and rig.now - began < 1.5 * DURATION / LOWERED:
+        rig.run(0.1)
+    assert fastest(rig, limit, rig.now - began) < SLOWED
     assert Mode.STOPPING not in rig.modes, rig.supervisor.cause
     assert [ending for ending, _ in rig.endings] == [Ending.SUCCEEDED], rig.endings
     assert np.abs(goal - rig.simulator.state.q).max() < 0.05
     rig.check()
 
 
-@pytest.mark.parametrize("then", ["stop", "cancel", "speed", "takeover"])
-def test_whatever_comes_after_the_change_is_no_fault(then):
+@pytest.mark.parametrize(("then", "seconds"), [
+    (lambda rig: rig.supervisor.stop(rig.now, "test"), 0.35),  # before it is released, and sinks
+    (lambda rig: rig.supervisor.cancel("test"), 1.0), (lambda rig: rig.supervisor.scale_speed(0.5), 1.0),
+    (lambda rig: rig.move(rig.supervisor.queue.reference.q + 0.02, 4.0), 1.0),
+], ids=["stop", "cancel", "speed", "takeover"])
+def test_whatever_comes_after_the_change_is_no_fault(then, seconds):
     rig = rig_of("four_joint_arm")
-    _, duration = move(rig)
-    rig.run(0.4 * duration)
+    move(rig)
     limit = lowered(rig)
     rig.run(0.02)
-    if then == "stop":
-        rig.supervisor.stop(rig.now, "test")
-    elif then == "cancel":
-        rig.supervisor.cancel("test")
-    elif then == "speed":
-        rig.supervisor.scale_speed(0.5)
-    else:
-        rig.move(rig.supervisor.queue.reference.q + 0.02, 4.0)
-    rig.run(0.35 if then == "stop" else 1.0)  # before it is released, and sinks
+    then(rig)
+    rig.run(seconds)
     assert "moves at" not in rig.supervisor.cause
     assert Mode.FAULT not in rig.modes
-    assert then == "stop" or fastest(rig, limit, 0.2) < SLOWED
+    assert rig.mode is Mode.STOPPING or fastest(rig, limit, 0.2) < SLOWED
     rig.check()
 
 
@@ -123,8 +114,7 @@ def test_a_guided_arm_is_slowed_too():
 
 def test_a_margin_that_is_raised_brakes_what_would_enter_it():
     rig = rig_of("panda")
-    goal, duration = move(rig)
-    rig.run(0.4 * duration)
+    goal = move(rig)
     lower, upper = rig.robot.lower, rig.robot.upper
     place = rig.supervisor.queue.reference.q
     margin = np.zeros(rig.robot.n)

@@ -28,14 +28,6 @@ def noted(inertia: np.ndarray, friction: np.ndarray, off: float, factor: float) 
     return missed
 
 
-def test_at_rest_all_of_it_is_support():
-    still = np.zeros((FITTED, 2))
-    missed = noted(still, still, 0.0, 0.0)
-    np.testing.assert_allclose(missed.fit()[0], SUPPORT, rtol=1e-12)
-    missed.forget()
-    assert not missed.fit()[0].any()
-
-
 @pytest.mark.parametrize(("off", "factor"), [(0.0, 1.0), (0.4, 0.0), (-0.4, 2.5)])
 def test_in_motion_inertia_friction_and_support_are_separated(off, factor):
     inertia, friction = RNG.normal(size=(2, FITTED, 2)) * 0.2 * LIMIT

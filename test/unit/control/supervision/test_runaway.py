@@ -9,49 +9,24 @@ import pytest
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
-from rne_dynamics.control.supervision.output import FAST
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.thresholds import OVERSPEED
 
 PUMA = rne.load_urdf("puma560")
 PANDA = rne.load_urdf("panda")
 START = {"puma560": np.array([0.1, 0.4, -0.3, 0.2, 0.3, 0.1]), "panda": np.array([0.0, -0.3, 0.0, -1.6, 0.0, 1.5, 0.5])}
-#: Below this fraction of a joint's largest power an effort does not count as driving the joint.
-NEGLIGIBLE = 0.02
 
 
-def rig(robot, motors, **changes) -> Rig:
+def rig(robot, **changes) -> Rig:
     plain = settings(robot, stop=replace(settings(robot).stop, hold_time=0.5, ramp_time=0.5), **changes)
     limits = replace(plain.limits, velocity=np.full(robot.n, 0.5), rate=100.0 * robot.effort_limit)
-    r = Rig(robot, START[robot.name][: robot.n], replace(plain, limits=limits))
-    r.motors = motors
-    return r
-
-
-def longest_drive(r: Rig, from_step: int, slow: float = 0.1) -> float:
-    """Longest time in which a motor drove a joint that is not slow, in its velocity limit, s, from a step on."""
-    power, qd = np.array(r.power[from_step:]), np.array(r.speeds[from_step:])
-    limits = r.settings.limits
-    driven = (power > NEGLIGIBLE * limits.effort * limits.velocity) & (np.abs(qd) > slow * limits.velocity)
-    longest = np.zeros(driven.shape[1])
-    run = np.zeros(driven.shape[1])
-    for row in driven:
-        run = np.where(row, run + 1, 0)
-        longest = np.maximum(longest, run)
-    return float(longest.max() * r.period)
-
-
-def stopping_step(r: Rig) -> int:
-    """First step at which a joint is measured beyond the bound."""
-    fast = (np.abs(np.array(r.speeds)) > OVERSPEED * r.settings.limits.velocity).any(axis=1)
-    assert fast.any(), "nothing ran away"
-    return int(np.argmax(fast))
+    return Rig(robot, START[robot.name], replace(plain, limits=limits))
 
 
 @pytest.mark.parametrize("guided", [False, True])
 def test_an_arm_that_is_thrown_is_braked(guided):
     """Its motors follow their commands: they take the energy out. Only a hand that guides the arm may throw it."""
-    r = rig(PUMA, lambda command: command, tracking=not guided)
+    r = rig(PUMA, tracking=not guided)
     r.run(0.3)
     push = {PUMA.link_names[-1]: np.array([0.0, 0.0, 0.0, 0.0, 0.0, 60.0])}
     for _ in range(300):
@@ -67,28 +42,13 @@ def test_an_arm_that_is_thrown_is_braked(guided):
     r.check()
 
 
-def test_a_motor_that_reverses_while_a_hand_guides_is_cut():
-    for j in (1, 3):
-        sign = np.where(np.arange(7) == j, -1.0, 1.0)
-        r = rig(PANDA, lambda command: command, tracking=False)
-        r.run(0.3)
-        r.motors = lambda command, sign=sign: sign * command
-        r.run(0.3, wrenches={PANDA.link_names[-1]: np.array([10.0, 15.0, -10.0, 0.0, 0.0, 1.0])})
-        r.run(1.5)
-        if (np.abs(np.array(r.speeds)) > OVERSPEED * r.settings.limits.velocity).any():
-            # the hand drives the same joint on, as it does slow ones: the motor is found as soon as it does more
-            assert longest_drive(r, stopping_step(r), FAST) <= 0.15, f"joint {j}"
-            assert r.mode is Mode.FAULT, f"joint {j}"
-        r.check()
-
-
 def test_a_guided_arm_that_is_too_fast_and_then_unseen_gets_no_efforts():
     """Before: its states were waited for as long as those of any arm, and the stop then held the weight by its motors.
 
     A joint that swapped motors threw against its end: no state after that was believed.
     """
-    order = np.array([0, 1, 2, 4, 3, 5, 6])
-    r = rig(PANDA, lambda command: command[order], tracking=False)
+    r = rig(PANDA, tracking=False)
+    r.motors = lambda command: command[[0, 1, 2, 4, 3, 5, 6]]
     for _ in range(300):
         r.run(0.001)
         if (np.abs(r.speeds[-1]) > 1.1 * OVERSPEED * r.settings.limits.velocity).any():
