@@ -125,7 +125,7 @@ def test_a_state_of_the_law_s_own_goes_on_after_a_change_of_parameters():
         (SimpleNamespace(robot=ROBOT), r"it lacks a method `law\(q, qd, reference, integral\)`"),
         (lambda q, qd: q, "lacks an attribute `robot`.* and a method `law"),
         (None, "controller is an object of NoneType"),
-        (SimpleNamespace(robot=ROBOT, law=lambda q, qd: None), r"cannot be called as law\(q, qd, reference, integral\)"),
+        (SimpleNamespace(robot=ROBOT, law=lambda q, qd: None), r"cannot be called as law\(q, qd, reference, integ"),
         (Springs(rne.load_urdf("scara")), "'scara' of controller has 4 joints"),
     ],
     ids=["class", "no robot", "no law", "function", "None", "arguments", "joints"],

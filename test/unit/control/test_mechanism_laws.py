@@ -12,7 +12,6 @@ from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
-from rne_dynamics.control.laws.pd_gravity import PdGravity
 from rne_dynamics.control.model_terms import closed_law_kernel
 from rne_dynamics.control.supervision.torques import Torques
 from rne_dynamics.control.tracking_law import FrictionCompensation
@@ -55,17 +54,6 @@ def test_the_stop_of_a_runaway_motor_calls_the_kernel_of_the_law(pantograph):
     np.testing.assert_allclose(effort, rne.inverse_dynamics(robot, Q, QD, qdd), rtol=1e-10, atol=1e-10)
 
 
-def test_pd_and_gravity_compensation_hold_the_mechanism(pantograph):
-    weight = rne.gravity_torque(pantograph, Q)
-    still = np.zeros(3)
-    laws = (
-        PdGravity(pantograph, Gains(np.full(3, 50.0))).law(Q, still, REST),
-        GravityCompensation(pantograph, np.ones(3)).law(Q, still),
-    )
-    for terms in laws:
-        np.testing.assert_allclose(terms.total, weight, rtol=1e-11, atol=1e-12)
-
-
 def test_positions_out_of_reach_are_refused_and_nan_is_passed_on(pantograph):
     bars = four_bar(cut="coupler")
     law = GravityCompensation(Mechanism(bars.robot, bars.loops, ("rocker",), bars.posture), np.ones(1))
@@ -76,7 +64,7 @@ def test_positions_out_of_reach_are_refused_and_nan_is_passed_on(pantograph):
 
 
 def test_the_pantograph_tracks_the_quintic_of_document_002(pantograph):
-    path = Quintic(np.radians([0.0, -90.0, 0.0]), np.radians([90.0, -45.0, -18.0]), 5.0)  # as there
+    path = Quintic(np.radians([0.0, -90.0, 0.0]), np.radians([90.0, -45.0, -18.0]), 5.0)
     law = ComputedTorque(pantograph, Gains.critically_damped(3, 40.0), FrictionCompensation())
     log = simulate(ArmPlant(pantograph), law, path)
     assert log.rms_error.max() < 1e-5

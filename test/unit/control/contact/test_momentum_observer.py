@@ -95,6 +95,17 @@ def test_a_wrench_at_the_hand_is_found_and_what_the_arm_cannot_see_is_said() -> 
     assert np.abs(near.wrench).max() < 1e3
 
 
+def test_gravity_that_the_arm_compensates_is_no_external_effort() -> None:
+    q, zero = np.array([0.2, -0.4, 0.3, -2.0, 0.2, 1.7, 0.5]), np.zeros(7)
+    for names, effort in (((), rne.gravity_torque(PANDA, q)), (("gravity",), zero)):
+        observer = rne.MomentumObserver(PANDA, compensated=frozenset(names))
+        state = observer.start(q, zero)
+        for _ in range(20):
+            state = observer.update(state, q, zero, effort, 1e-3)
+        np.testing.assert_allclose(state.external, 0.0, atol=1e-9)
+        assert state.allowance[1] > 1.0  # gravity by wrong masses
+
+
 @pytest.mark.parametrize(
     ("robot", "values", "said"),
     [

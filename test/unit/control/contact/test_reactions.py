@@ -207,3 +207,8 @@ def test_a_tare_wakes_the_observer_and_is_made_when_it_has_settled() -> None:
     contact.tare(said.append)
     wall.run(0.06, wrenches={HAND: np.array([0.0, 40.0, 0.0, 0.0, 0.0, 0.0])})
     assert "a contact is felt" in said[1]
+    wall.supervisor.stop(wall.now, "test")
+    wall.run(0.8)
+    for rig, reason in ((wall, "the controller is released"), (Rig(ROBOT, START, settings(ROBOT)), "not observed")):
+        with pytest.raises(ControlError, match=reason):
+            rig.supervisor.contact.tare()

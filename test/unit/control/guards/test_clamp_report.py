@@ -25,13 +25,6 @@ def report(asked, *, qd=(0.0, 0.0, 0.0), rate=np.inf, saturation="joint", q=Q):
     return clamp_report(asked, limited, limits, q)
 
 
-def test_terms_are_listed_by_size_without_small_ones():
-    said = report(terms(gravity=[60.0, 0, 0], feedback=[55.0, 0, 0], inertia=[15.0, 0, 0], coriolis=[0.1, 0, 0]))
-    assert said == (
-        "joint 'base' asked for 130.1 (gravity 60, feedback 55, inertia 15) and got 87: its effort limit is 87"
-    )
-
-
 def test_walls_and_stops_say_where_the_joint_is():
     said = report(terms(feedback=[0.0, 4.0, -3.0]))
     assert "joint 'elbow' asked for 4 (feedback 4) and got 2: it is at 1.95, 0.05 before its upper position" in said

@@ -172,6 +172,7 @@ def test_the_parameters_that_are_named_make_the_arm_agree():
     link = re.search(r"payload\.link: (\w+)", text)[1]
     said = float(re.search(r"payload\.mass: ([\d.]+)", text)[1])
     com = [float(x) for x in re.search(r"payload\.com: \[(.*?)\]", text)[1].split(",")]
+    assert held(robot, REACHED_OUT, samples, payload=PayloadTest(0.0)).agrees, "as turned off"
     again = held(with_payload(robot, Payload(link, said, np.array(com))), REACHED_OUT, samples)
     assert again.agrees
     assert re.search(r"unknown payload at link 'wrist_3_link': -?0\.\d+ ± [\d.]+ kg", again.text)

@@ -11,7 +11,6 @@ from support.supervised import Rig, settings
 
 import rne_dynamics as rne
 from rne_dynamics.control.laws import find_law
-from rne_dynamics.control.supervision.fading import LawChange
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.states import HOLDING, STOPPING
 
@@ -70,19 +69,6 @@ def test_an_arm_that_is_away_when_the_law_changes_is_held_there_and_does_not_fal
     held.move(START, 1.0)
     held.run(1.5)
     assert held.endings[-1][0] is Ending.SUCCEEDED or held.endings[-1][0] is Ending.GOAL
-
-
-def test_of_changes_that_come_fast_the_newest_is_made():
-    laws = [find_law("joint_impedance").law(PANDA, {"stiffness": k}) for k in (50.0, 80.0, 90.0, 95.0, 100.0)]
-    change = LawChange(laws[0])
-    for law in laws[1:]:
-        change.begin(law, np.zeros(7))
-    assert change.law is laws[2]
-    for _ in range(2):
-        for _ in range(600):
-            change.advance(1e-3, np.zeros(7))
-    assert change.law is laws[4]
-    assert not change.under_way
 
 
 def test_a_load_that_is_set_in_a_change_is_held_at_once():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from support.supervised import Rig, settings
@@ -11,7 +9,7 @@ from support.supervised import Rig, settings
 import rne_dynamics as rne
 from rne_dynamics.control.control_law import TorqueTerms
 from rne_dynamics.control.motion.limits import Tolerances
-from rne_dynamics.control.supervision.fading import LOAD_TIME, LoadChange
+from rne_dynamics.control.supervision.fading import LoadChange
 from rne_dynamics.control.supervision.states import HOLDING
 from rne_dynamics.dynamics.declared import specialised
 from rne_dynamics.simulation.plant.plant import ArmPlant
@@ -81,29 +79,6 @@ def test_a_held_arm_takes_its_payload_without_sagging_and_nothing_is_compiled_fo
         places[mass] = np.abs(rig.simulator.state.q - start).max()
     assert places[3.0] < 2e-3
     assert places[0.0] > 10.0 * places[3.0]
-
-
-def test_changes_that_follow_each_other_add_up_to_the_newest_without_a_jump():
-    robot, q = arm("panda"), ARMS["panda"][0]
-    loads = [robot, *(robot.with_payload(rne.Payload("panda_link8", mass)) for mass in (1.0, 3.0, 2.0))]
-    change, zero, seen = LoadChange(), np.zeros(7), []
-
-    def gravity(model):
-        terms = TorqueTerms(zero, zero, rne.gravity_torque(model, q), zero, zero)
-        return change.apply(terms, q, zero, None, None).gravity
-
-    for former, model in pairwise(loads):
-        seen.append(gravity(former))
-        change.begin(former)
-        for _ in range(80):  # 0.08 s of 0.2 s
-            seen.append(gravity(model))
-            change.advance(1e-3)
-    for _ in range(220):
-        seen.append(gravity(loads[-1]))
-        change.advance(1e-3)
-    np.testing.assert_array_equal(seen[-1], rne.gravity_torque(loads[-1], q))
-    fastest = np.abs(rne.gravity_torque(loads[2], q) - rne.gravity_torque(robot, q)).max() / LOAD_TIME * 1e-3
-    assert np.abs(np.diff(seen, axis=0)).max() < 1.01 * fastest
 
 
 def test_a_large_load_takes_longer():
