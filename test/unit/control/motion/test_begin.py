@@ -1,4 +1,4 @@
-"""A motion that begins: what is followed was checked, whatever happened since it was accepted; at little cost."""
+"""A motion that begins: what is followed was checked, whatever happened since it was accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Efforts that a trajectory asks for: what is refused, what an arm does with what is accepted, what checking costs."""
+"""Efforts that a trajectory asks for: what is refused, and what is accepted."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A stop ends within its configured times, wherever the arm is and whatever becomes of the states.
-
-A second signal ends it at once; no recovery undoes a stop that was requested.
-"""
+"""A stop ends within its configured times, wherever the arm is and whatever becomes of the states."""
 
 from __future__ import annotations
 

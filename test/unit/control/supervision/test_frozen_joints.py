@@ -66,7 +66,7 @@ def freezes(name, j, speed, rate, how):
     return fastest, found
 
 
-@pytest.mark.parametrize(("name", "how"), zip(KINDS, WAYS, strict=True))
+@pytest.mark.parametrize(("name", "how"), list(zip(KINDS, WAYS, strict=True)))
 def test_a_slow_joint_whose_reading_freezes_is_not_thrown(name, how):
     j = model(name).n - 2 if name == "panda" else model(name).n - 1
     fastest, found = freezes(name, j, 0.1, 500, how)

@@ -1,4 +1,4 @@
-"""An arm that is held: drives that let go and come back, drives that say whether they act."""
+"""Drives that report whether they act."""
 
 from __future__ import annotations
 

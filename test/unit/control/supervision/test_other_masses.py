@@ -1,4 +1,4 @@
-"""Accepted trajectories on simulated arms of other masses, with a delay: a mechanism, and an arm on a moving base."""
+"""Arms of other masses while their feedback grows: a light wrist, a mechanism, and an arm on a moving base."""
 
 from __future__ import annotations
 

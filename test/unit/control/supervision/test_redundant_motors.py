@@ -1,4 +1,4 @@
-"""More motors than freedoms under supervision: held, moved along the loops, stopped, and refused where a part fails."""
+"""More motors than freedoms under supervision: held, led along the loops, and stopped where a part fails."""
 
 from __future__ import annotations
 

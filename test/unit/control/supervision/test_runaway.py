@@ -1,4 +1,4 @@
-"""Runaway: efforts are cut where a motor does not follow its command; an arm that was thrown is braked."""
+"""An arm that was thrown is braked; efforts are zero where nothing shows what they do to it."""
 
 from __future__ import annotations
 

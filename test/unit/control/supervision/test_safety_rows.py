@@ -76,7 +76,7 @@ def an_unknown_base_motion_releases_the_arm(name: str) -> None:
     robot = arms()[2 + NAMES.index(name)][1]
     start, base = foreign(name).start, Swell()
     made = tracking_settings(robot, controller_values(robot, {"startup_check.duration": 0.0, "start.ramp_time": 0.1}))
-    rig = Rig(robot, start, replace(made, base=BaseSensor()), base=base)
+    rig = Rig(robot, start, replace(made, base=BaseSensor()), period=2e-3, base=base)
     arm = altered(robot, np.random.default_rng(0).uniform(0.8, 1.2, 40), 2.0)
     rig.simulator = Simulator(ArmPlant(arm, base_motion=base), start, dt=rig.period, command_timeout=0.2)
     rig.run(0.4)
