@@ -36,16 +36,6 @@ def test_whatever_is_asked_the_rate_stays_within_bounds_and_is_the_derivative(as
             s, before = now, r
 
 
-def test_a_change_of_mind_keeps_the_slope_where_the_direction_stays():
-    rate = PathRate(0, 0.0, 0.0)
-    rate.follow(0, 0.5)
-    before = rate.at(80 * MS)
-    rate.follow(80 * MS, 1.0)
-    np.testing.assert_allclose(rate.at(80 * MS), before, rtol=1e-12)
-    rate.follow(90 * MS, 0.0)
-    assert rate.at(90 * MS)[2] == 0.0  # less is asked for: no more of it first
-
-
 def test_a_fall_that_is_called_off_goes_on_for_a_moment():
     rate = PathRate(0, 0.0, 1.0)
     rate.brake(0, 0.3)

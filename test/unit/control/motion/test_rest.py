@@ -43,13 +43,6 @@ def test_near_a_limit_a_joint_stops_sooner_and_before_it(seed):
     assert path.duration <= 0.3
 
 
-def test_a_joint_that_cannot_stop_in_time_begins_more_slowly():
-    now = Reference(np.full(4, 0.999), np.full(4, 2.0), np.zeros(4))
-    path = rest(now, 0.3, np.full(4, -1.0), np.ones(4), FREE)
-    assert path.duration == pytest.approx(0.3 / SIXTEENTHS)
-    np.testing.assert_allclose(path.positions[-1], 1.0, rtol=1e-12)
-
-
 def test_a_joint_outside_its_limits_goes_no_further_and_may_come_back():
     out, back = (Reference(np.full(4, 1.5), np.full(4, speed), np.zeros(4)) for speed in (0.1, -0.1))
     assert not rest(out, 0.3, np.full(4, -1.0), np.ones(4), FREE).sample(0.0).qd.any()
