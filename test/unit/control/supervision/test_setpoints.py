@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import numpy as np
 import pytest
 from support.supervised import Rig, settings
@@ -96,19 +94,6 @@ def test_cancel_and_stop_brake_though_setpoints_go_on(rig, stop):
     assert len(errors) == 50
     assert np.abs(rig.speeds[-720]).max() < 1e-2, "0.08 s after the brake time, before it is released"
     assert rig.mode is (Mode.RELEASED if stop else Mode.HOLDING)
-    rig.check()
-
-
-def test_a_lost_joint_state_stream_stops_the_arm_and_the_setpoints(rig):
-    stream(rig, 1.0)
-    for _ in range(10):
-        with contextlib.suppress(SetpointError):
-            rig.supervisor.setpoint(0, *wave(1.0), rig.now)
-        rig.run(0.02, corrupt=lambda state: None)
-    assert rig.mode is Mode.STOPPING
-    errors = stream(rig, 0.5, begin=1.0)
-    assert rig.mode is Mode.HOLDING
-    assert {error.problem for error in errors} == {SetpointProblem.CALLED_OFF}
     rig.check()
 
 
