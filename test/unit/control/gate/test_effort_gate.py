@@ -180,6 +180,18 @@ def test_settings_that_cannot_be_are_refused(changes, said):
         gate_settings(ROBOT, **changes)
 
 
+def test_warming_up_changes_nothing_and_other_settings_are_adopted_in_motion():
+    rig, controller = passing()
+    rig.gate.warm_up()
+    assert rig.mode is PASSING
+    rig.gate.adopt(gate_settings(ROBOT, stop=StopPlan(hold_time=0.0, ramp_time=0.1)))
+    rig.run(0.1, controller)
+    assert rig.mode is PASSING
+    rig.run(0.1 + 0.02 + SLACK)
+    assert rig.mode is FAULT
+    rig.check()
+
+
 # -- mechanisms -------------------------------------------------------------------------------------------------------
 
 

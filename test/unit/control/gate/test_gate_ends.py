@@ -93,9 +93,10 @@ def test_a_requested_stop_wins_over_automatic_recovery_and_over_a_recovery_befor
 # -- ends -------------------------------------------------------------------------------------------------------------
 
 
-def test_letting_go_takes_no_longer_than_the_rate_allows():
+@pytest.mark.parametrize("silent", [0.0, 0.2], ids=["passing", "taken over"])
+def test_letting_go_takes_no_longer_than_the_rate_allows(silent):
     rig, controller = passing(stop=StopPlan(policy="hold"))
-    rig.run(0.2)
+    rig.run(silent)
     began = rig.now
     rig.gate.let_go(rig.now, "a second signal")
     rig.run(0.1, controller)
