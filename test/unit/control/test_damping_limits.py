@@ -89,6 +89,18 @@ def test_default_damping_is_calm_in_every_posture(name: str) -> None:
     assert decay.max() <= 1.05 * 250.0 / CALM
 
 
+def test_only_joints_that_take_part_are_lowered() -> None:
+    robot = arm("ur10_robot.urdf")
+    study = posture_inertia(robot)
+    wanted = np.ones(robot.n)
+    allowed = lowered_everywhere(study, wanted, 125.0)
+    assert allowed[5] < 0.07, "the last wrist joint feels 5e-4 kg m^2"
+    assert (allowed[:3] > 0.95).all(), "large joints keep theirs"
+    inverse = study.inverse[0]
+    assert lowered(inverse, allowed, 125.0) is allowed
+    assert fastest_decay(inverse, lowered(inverse, 1e3 * wanted, 125.0)) <= 125.0 * (1 + 1e-9)
+
+
 def test_rotor_inertia_counts() -> None:
     bare = arm("ur10_robot.urdf")
     parameters = np.array(bare.parameters)

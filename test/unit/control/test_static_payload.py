@@ -102,6 +102,13 @@ def test_friction_cancels_in_postures_passed_in_both_directions():
     assert abs(one.payload.mass - 3.0) > 0.1  # with friction, without a tare
 
 
+def test_no_payload_is_none():
+    robot, link, postures, tare, loaded = efforts("panda", np.random.default_rng(3), mass=0.0)
+    found = rne.estimate_payload(robot, link, postures, loaded, tare=tare)
+    assert abs(found.payload.mass) < 0.1
+    assert np.isinf(found.com_deviation).all() or found.payload.mass < 2.5 * found.mass_deviation
+
+
 @pytest.mark.parametrize(("change", "words"), [
     ({"q": [ARMS["panda"][1]]}, "q has|efforts has shape|the postures do not show"),
     ({"q": np.tile(ARMS["panda"][1], (5, 1))}, "do not show the mass and mass centre of a payload at 'panda_link8'"),

@@ -95,6 +95,21 @@ def test_a_held_arm_is_stable_whose_friction_is_not_the_models(viscous):
     assert np.abs(rig.simulator.state.qd).max() < 2e-3
 
 
+def test_hand_guiding_with_all_viscous_friction_compensated_does_not_oscillate():
+    rate = 250.0
+    robot = light_wrist()
+    floating = GravityCompensation(robot, np.full(2, 0.01), FrictionCompensation(1.0, 0.05))
+    rig = Rig(robot, np.zeros(2), settings(robot, tracking=False, floating=floating), period=1.0 / rate)
+    rig.run(0.2)
+    rig.run(0.3, wrenches={"link2": np.array([0.0, 0.0, 0.0, 0.3, 0.0, 0.0])})
+    pushed = np.array(rig.sent)[-5:, 1]
+    rig.run(0.3)
+    released = np.diff(np.array(rig.sent)[-round(0.25 * rate) :, 1])
+    assert rig.mode is Mode.FLOATING
+    assert np.abs(np.diff(pushed)).max() < 1e-3
+    assert np.abs(released).max() < 1e-3
+
+
 def damped_mechanism(kind):
     mechanism = kind()
     joints = mechanism.robot.joint_names

@@ -175,7 +175,7 @@ def test_efforts_that_bridge_gaps_in_the_states_are_no_contact() -> None:
 
 def test_while_the_drives_do_not_act_no_contact_is_felt_and_none_is_tared() -> None:
     """Before: the last contact was felt on, and a tare waited for the drives."""
-    wall = Wall("none")
+    wall, said = Wall("none"), []
     wall.run(0.3, wrenches={HAND: np.array([0.0, 0.0, -30.0, 0.0, 0.0, 0.0])})
     contact = wall.supervisor.contact
     assert contact.watch is not None
@@ -186,6 +186,12 @@ def test_while_the_drives_do_not_act_no_contact_is_felt_and_none_is_tared() -> N
     assert not contact.watch.external.any()
     with pytest.raises(ControlError, match="the drives do not act"):
         contact.tare()
+    wall.supervisor.drives(wall.now, act=True)
+    wall.run(0.005)
+    contact.tare(said.append)
+    wall.supervisor.drives(wall.now, act=False)
+    wall.run(0.1)
+    assert said == ["the arm is being stopped, or its drives do not act"]
 
 
 def test_a_tare_wakes_the_observer_and_is_made_when_it_has_settled() -> None:

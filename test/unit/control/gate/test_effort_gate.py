@@ -110,6 +110,16 @@ def test_a_silent_controller_is_replaced_within_the_timeout_and_the_arm_held_and
     rig.check()
 
 
+def test_policy_hold_holds_until_it_is_ended():
+    rig, _ = passing(stop=StopPlan(policy="hold", hold_time=HOLD, ramp_time=RAMP))
+    rig.run(1.0)
+    assert rig.mode is STOPPING
+    np.testing.assert_allclose(rig.simulator.state.q, Q, atol=0.02)
+    rig.gate.stop(rig.now, "deactivated", ending=True)
+    rig.run(HOLD + RAMP + SLACK)
+    assert rig.mode is INACTIVE
+
+
 def test_damping_keeps_its_bound_in_all_postures():
     rng = np.random.default_rng(2)
     for name in ("puma560", "panda", "ur10", "homemade"):

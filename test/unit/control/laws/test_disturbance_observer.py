@@ -107,6 +107,11 @@ def test_a_joint_whose_disturbance_ends_is_driven_to_its_velocity_limit_at_most(
     np.testing.assert_array_equal(law.memory[LIMITED] > 0.0, learned != 0.0)
 
 
+def test_an_arm_without_effort_limits_has_a_bound_by_its_inertia():
+    bound = rne.DisturbanceObserver(PANDA.with_effort_limit(np.full(7, np.inf)), GAINS).memory[BOUND]
+    np.testing.assert_allclose(bound, 10.0 * np.diag(rne.mass_matrix(PANDA, PANDA.neutral)))
+
+
 def test_its_rate_is_checked_with_the_equivalent_gains_and_changes_go_on_where_the_former_was():
     assert observer(bandwidth=20.0).lowest_rate > rne.ComputedTorque(PANDA, GAINS).lowest_rate
     with pytest.raises(ControlError, match="gains are not stable"):

@@ -174,6 +174,10 @@ def test_a_cancelled_motion_brakes_and_a_new_target_begins_again():
     arm.rig.supervisor.cancel("test")
     with pytest.raises(ControlError, match="pose target"):
         arm.aim(pose)
+    for _ in range(6):  # before: the next target of a stream moved an arm again that was stopped
+        arm.run(0.1)
+        with pytest.raises(ControlError, match="ignored"):
+            arm.aim(pose)
     arm.run(0.6)
     assert arm.endings[-1][0] is Ending.CANCELLED
     assert arm.rig.mode is Mode.HOLDING

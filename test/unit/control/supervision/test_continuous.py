@@ -153,3 +153,14 @@ def test_a_driver_that_starts_again_may_count_turns_anew():
     arm.wait(2.5)
     assert arm.endings[0][0] is Ending.SUCCEEDED
     assert arm.shoulder == pytest.approx(3.9, abs=0.01)
+
+
+def test_a_trajectory_of_the_past_is_joined_in_the_turn_of_the_arm():
+    arm = Arm.turned()
+    points = [(0.0, -2.0), (2.0, -2.8832), (4.0, -2.0)]
+    arm.send(*points, delay=-2.0)  # now at its second point, where the arm is
+    arm.wait(2.5)
+    arm.send((0.0, 1.0), (1.0, 1.5), (3.0, -2.5), delay=-1.5)  # far off: the points to come are followed
+    arm.wait(2.0)
+    assert [ending for ending, _ in arm.endings] == [Ending.SUCCEEDED] * 2
+    assert arm.shoulder == pytest.approx(math.tau - 2.5, abs=0.01)

@@ -112,3 +112,14 @@ def test_other_settings_in_a_stop_leave_what_the_model_misses():
     lost(rig, 0.5)
     np.testing.assert_allclose(rig.sent[-1], before, rtol=0.01)
     np.testing.assert_allclose(rig.simulator.state.q, place, atol=0.02)
+
+
+def test_recover_vouches_for_states_that_were_doubted():
+    """After a position jump the states are not taken, until somebody says that they are right."""
+    rig = planar(stop=StopPlan("hold", 0.2, 5.0, 5.0))
+    slip = np.array([0.5, 0.0])
+    rig.run(0.3, corrupt=lambda s: {**s, "q": s["q"] + slip})
+    assert rig.supervisor.machine.dead_reckoning
+    rig.supervisor.recover(rig.now)
+    rig.run(0.1, corrupt=lambda s: {**s, "q": s["q"] + slip})
+    assert rig.mode is Mode.HOLDING

@@ -125,3 +125,15 @@ def test_a_margin_that_is_raised_brakes_what_would_enter_it():
     assert rig.mode is Mode.HOLDING, rig.supervisor.cause
     assert Mode.STOPPING not in rig.modes
     assert rig.endings[0][0] is (Ending.STOPPED if outward else Ending.SUCCEEDED)
+
+
+def test_a_deferred_motion_keeps_the_limits_of_its_begin():
+    rig = rig_of("four_joint_arm")
+    now = rig.supervisor.queue.reference.q
+    loose = Tolerances(rig.robot.joint_names, goal=0.05, goal_time=0.5)
+    rig.move(now - 0.1, DURATION, 0.3, loose)
+    limit = np.full(rig.robot.n, LOWERED * 1.875 * 0.1 / DURATION)
+    rig.supervisor.adopt(replace(rig.settings, limits=replace(rig.settings.limits, velocity=limit)))
+    rig.run(1.5)
+    assert fastest(rig, limit, 1.2) < SLOWED
+    assert rig.mode is Mode.TRACKING

@@ -126,8 +126,8 @@ def test_a_healthy_arm_keeps_all_of_its_feedback(which, deviation):
 
 def test_a_guided_arm_on_elastic_gears_does_not_swing_behind_a_delay():
     """Before: its damping fed the swinging of gears, to 2.8 velocity limits."""
-    gears = Deviation(friction=1.73, frequency=32.3, rotor=0.83)
-    rig = rig_of(5, Line(0.002, 0.0056), gears, bandwidth=10.0)
+    gears = Deviation(friction=0.0, frequency=25.0, rotor=0.3, command_delay=0.003)
+    rig = rig_of(3, Line(0.001), gears, bandwidth=10.0)
     rig.run(0.4)
     rig.supervisor.hand_guide(True)
     rig.run(0.02, wrenches={end_links(rig.robot)[-1]: np.array([1.0, 1.0, 1.0, 0.1, 0.1, 0.1])})

@@ -60,3 +60,16 @@ def test_a_guided_arm_that_is_too_fast_and_then_unseen_gets_no_efforts():
     unseen = np.array(r.sent[-199:])
     assert not unseen[150:].any(), "the stop holds no weight"
     r.check()
+
+
+def test_a_motor_that_reverses_while_a_hand_guides_is_cut():
+    for j in (1, 3):
+        r = rig(PANDA, tracking=False)
+        r.run(0.3)
+        sign = np.where(np.arange(7) == j, -1.0, 1.0)
+        r.motors = lambda command, sign=sign: sign * command
+        r.run(0.3, wrenches={PANDA.link_names[-1]: np.array([10.0, 15.0, -10.0, 0.0, 0.0, 1.0])})
+        r.run(1.5)
+        fast = (np.abs(np.array(r.speeds)) > OVERSPEED * r.settings.limits.velocity).any()
+        assert r.mode is Mode.FAULT or not fast, f"joint {j}"
+        r.check()

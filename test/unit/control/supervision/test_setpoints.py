@@ -130,3 +130,12 @@ def test_a_controller_without_limits_for_it_says_why():
     rig.run(0.2)
     with pytest.raises(ControlError, match="no velocity limit"):
         rig.supervisor.setpoint(0, START, np.zeros(2), rig.now)
+
+
+def test_lower_limits_hold_at_once(rig):
+    stream(rig, 1.0)
+    limits = rig.settings.stream
+    slow = StreamLimits(limits.joints, limits.lower, limits.upper, np.full(2, 0.1))
+    rig.supervisor.adopt(streaming(stream=slow))
+    stream(rig, 1.0, begin=1.0)
+    assert np.abs(rig.supervisor.queue.reference.qd).max() <= 0.1 + 1e-3

@@ -9,9 +9,12 @@ import pytest
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
+from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
+from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.settings import StartCheck
 from rne_dynamics.control.supervision.states import Mode, StopPlan
+from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.errors import ControlError
 
 ROBOT = rne.load_urdf("puma560")
@@ -142,6 +145,8 @@ def test_hand_guiding_on_and_off():
     moved = np.abs(r.simulator.state.q - START).max()
     assert moved > 0.02
     r.supervisor.hand_guide(False)
+    with pytest.raises(ControlError, match="hand guiding is not on"):
+        r.supervisor.hand_guide(False)
     r.run(0.5)
     at = r.simulator.state.q.copy()
     r.run(0.5)
@@ -202,3 +207,19 @@ def test_a_motion_in_which_states_are_missing_comes_to_rest_instead_of_leaping()
     positions = np.array([before.q, *(s.q for s in seen)])
     assert np.abs(np.diff(positions, axis=0)).max() <= 1.001e-3 * np.abs(before.qd).max()
     assert not seen[-1].qd.any()
+
+
+def test_a_motion_that_begins_too_far_from_the_arm_is_stopped_and_the_arm_held():
+    r = in_motion(0.01)
+    trajectory = SampledTrajectory(np.array([0.0, 0.5]), np.stack([START, GOAL]), joint_names=ROBOT.joint_names)
+    limits = MotionLimits(ROBOT.joint_names, ROBOT.lower, ROBOT.upper, ROBOT.velocity_limit, 0.05)
+    motion = Motion(
+        trajectory, r.supervisor.stamp + 10**9, Tolerances(ROBOT.joint_names), blend_time=0.2, limits=limits
+    )
+    r.supervisor.follow(motion, lambda ending, text: r.endings.append((ending, text)))
+    r.run(1.5)  # it begins at START, where the arm is no more by then
+    assert [ending for ending, _ in r.endings] == [Ending.SUCCEEDED, Ending.STOPPED]
+    assert "away from where the arm is held; it may differ by 0.05" in r.endings[1][1]
+    assert r.mode is Mode.HOLDING
+    held(r, GOAL)
+    r.check()

@@ -140,5 +140,8 @@ def test_what_is_limited_is_said_and_what_does_not_fit_is_refused() -> None:
     rig.supervisor.hand_guide(False)
     rig.press(0.1, wrench=None)
     assert not rig.in_force.any()
+    rig.supervisor.adopt(replace(rig.supervisor.settings, tracking=settings(ROBOT).tracking, holding_error=None))
+    with pytest.raises(ControlError, match=r"applies no wrench; change to cartesian_impedance"):
+        rig.press(0.01)
     with pytest.raises(ControlError, match=r"target_wrench\.timeout"):
         WrenchRates(timeout=0.0)
