@@ -14,6 +14,8 @@ from rne_dynamics.control.felt_inertia import (
     LIGHT,
     checked_damping,
     fastest_decay,
+    lowered,
+    lowered_everywhere,
     posture_inertia,
 )
 from rne_dynamics.control.supervision.settings import Settings

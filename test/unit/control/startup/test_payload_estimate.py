@@ -16,6 +16,7 @@ from rne_dynamics.control.supervision.payload_estimate import (
     PayloadTest,
     end_bodies,
     gravity_load,
+    noise_of_mean,
     outermost_link,
 )
 from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque
@@ -201,3 +202,12 @@ def test_values_out_of_range_are_refused(field, value):
 
 
 # -- noise ------------------------------------------------------------------------------------------------------------
+
+
+def test_so_few_blocks_say_nothing():
+    sums, counts = np.ones((BLOCKS, 2)), np.zeros((BLOCKS, 2))
+    counts[:4] = 1.0
+    assert noise_of_mean(sums, counts, np.array([True, True])) is None
+    counts[4, 0] = 1.0
+    assert noise_of_mean(sums, counts, np.array([True, True])) is None
+    assert noise_of_mean(sums, counts, np.array([True, False])) is not None

@@ -94,3 +94,11 @@ def test_at_a_position_limit_the_arm_rests_and_the_setpoints_are_counted():
     assert arm.setpoints.stream.limited > 100
     assert np.max([row.q[0] for row in arm.rows]) == pytest.approx(0.1, abs=1e-6)
     assert abs(arm.rest.q[0] - 0.15 * np.sin(2.0)) > 0.03
+
+
+def test_a_sender_that_comes_back_in_time_is_followed_on():
+    arm, motion = Followed(limits(2)), Sines.random(2, 5)
+    messages = [(t, s) for t, s in arrivals(100.0, 6.0, 6) if not 3.0 < t < 3.25]
+    arm.stream(motion, messages)
+    arm.check_limits()
+    assert np.abs(arm.rest.q - motion.at(arm.t)[0]).max() < 2e-3
