@@ -12,6 +12,9 @@ import pytest
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
+from rne_dynamics.closed_chain.assembly import assembled
+from rne_dynamics.control.gains import lowest_rate
+from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import ControlError
 
@@ -52,6 +55,23 @@ def test_the_page_s_law_tracks_in_all_three_loops():
         np.testing.assert_allclose(end, page["move"].end, atol=0.01)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "law",
+    [rne.PdGravity(ROBOT, TORQUES), Springs(ROBOT)],
+    ids=lambda law: type(law).__name__,
+)
+def test_every_law_follows_a_motion_in_the_supervisor(law):
+    rig = supervised(law)
+    rig.run(0.15)
+    rig.move(START + 0.2, 0.3)
+    rig.run(0.8)
+    assert rig.mode is Mode.HOLDING
+    assert [ending for ending, _ in rig.endings] == [Ending.SUCCEEDED]
+    np.testing.assert_allclose(rig.simulator.state.q, START + 0.2, atol=0.01)
+    rig.check()
+
+
 def test_a_law_s_own_integral_is_kept_by_simulate_and_supervisor():
     class Integrating(Springs):
         seen = 0.0
@@ -71,6 +91,18 @@ def test_a_law_s_own_integral_is_kept_by_simulate_and_supervisor():
     rne.simulate(rne.ArmPlant(ROBOT), Springs(ROBOT), MOVE)  # none of its own: zero
 
 
+def test_the_supervisor_holds_a_mechanism_with_pd_and_with_a_law_of_one_s_own():
+    mechanism = assembled(rne.load_model("pantograph")).with_effort_limit(np.full(3, 200.0))
+    posture = np.array(mechanism.neutral)
+    stiffness = np.full(3, 900.0)
+    for law in (rne.PdGravity(mechanism, rne.Gains(stiffness, 0.0 * stiffness, stiffness / 15.0)),
+                Springs(mechanism, stiffness)):  # fmt: skip
+        rig = Rig(mechanism, posture.copy(), replace(settings(mechanism), tracking=law))
+        rig.run(0.3)
+        assert rig.mode is Mode.HOLDING
+        np.testing.assert_allclose(rig.simulator.state.q, posture, atol=2e-3)
+
+
 @pytest.mark.parametrize("name", ["flexible_arm", "pantograph"])
 def test_simulate_takes_every_law_for_flexible_arms_and_mechanisms(name):
     robot = rne.load_model(name)
@@ -82,6 +114,35 @@ def test_simulate_takes_every_law_for_flexible_arms_and_mechanisms(name):
     ):  # fmt: skip
         log = rne.simulate(rne.ArmPlant(robot), law, rne.Hold(q), seconds=0.05)
         assert np.abs(log.q[-1] - q).max() < 0.05
+
+
+def test_pd_gains_are_refused_at_a_rate_at_which_they_are_not_stable():
+    law = rne.PdGravity(ROBOT, TORQUES)
+    accelerations = rne.ComputedTorque(ROBOT, rne.Gains.critically_damped(6, 30.0))
+    assert accelerations.lowest_rate == lowest_rate(accelerations.gains)
+    assert law.lowest_rate > 0.9 * accelerations.lowest_rate  # made at one posture, where inertia is not the least
+    rig = supervised(rne.PdGravity(ROBOT, replace(TORQUES, d=100.0 * TORQUES.d)))
+    rig.run(1.5)
+    assert rig.mode in (Mode.FAULT, Mode.STOPPING, Mode.RELEASED)
+    assert "the gains are stable from" in rig.supervisor.cause
+
+
+def test_a_law_that_says_so_answers_for_the_state_at_which_its_effort_acts():
+    class Ahead(Springs):
+        compensates_delay, friction_rows, steepness, asked = True, np.zeros((3, 6)), 0.0, START
+
+        def law(self, q, qd, reference, integral=None, **known):
+            self.asked = q.copy()
+            return super().law(q, qd, reference)
+
+    law = Ahead(ROBOT)
+    rig = supervised(law, command_delay=0.02)
+    rig.run(0.3)
+    rig.move(START + 0.2, 0.5)
+    rig.run(0.25)
+    speed = rig.supervisor.qd
+    assert speed.min() > 0.1
+    np.testing.assert_allclose(law.asked - rig.supervisor.q, 0.02 * speed, rtol=0.5)
 
 
 def test_a_state_of_the_law_s_own_goes_on_after_a_change_of_parameters():

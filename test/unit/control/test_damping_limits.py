@@ -19,8 +19,9 @@ from rne_dynamics.control.felt_inertia import (
     posture_inertia,
 )
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.torques import Torques
-from rne_dynamics.control.thresholds import CALM, SAFETY
+from rne_dynamics.control.supervision.state_stream import RateWatch
+from rne_dynamics.control.supervision.torques import PeriodWatch, Torques
+from rne_dynamics.control.thresholds import CALM, LONGEST_GAP, SAFETY
 from rne_dynamics.dispatch import mass_matrix
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.layout import ROTOR
@@ -114,6 +115,18 @@ def test_rotor_inertia_counts() -> None:
         checked_damping(bare, np.ones(6), 250.0, PARAMETER)
 
 
+def test_the_largest_safe_value_of_the_message_is_accepted() -> None:
+    robot = arm("kinova.urdf")
+    given = np.full(6, -1.0)
+    given[5] = 3.0
+    with pytest.raises(ControlError) as caught:
+        checked_damping(robot, given, 250.0, PARAMETER)
+    said = float(str(caught.value).split("at most ")[1].split()[0])
+    given[5] = said
+    assert checked_damping(robot, given, 250.0, PARAMETER).warnings == ()
+    assert said == pytest.approx(125.0 * posture_inertia(robot).felt[5], rel=0.02)
+
+
 @pytest.mark.parametrize("name", ["panda", "kinova.urdf"])
 @pytest.mark.parametrize("rate", [1000.0, 250.0])
 def test_walls_and_dampers_of_a_stop_are_stable_in_every_posture(name: str, rate: float) -> None:
@@ -130,3 +143,25 @@ def test_walls_and_dampers_of_a_stop_are_stable_in_every_posture(name: str, rate
         damper = -torques.damped(q, np.ones(robot.n)).feedback
         assert fastest_decay(inverse, damper) <= (1 + 1e-9) * rate / SAFETY
     assert rate > 250.0 or reduced > 0, "at 250 Hz walls of twenty per second are too stiff for some postures"
+
+
+def test_period_watch_rises_at_once_and_forgets() -> None:
+    watch = PeriodWatch(0.004)
+    for _ in range(5000):
+        watch.add(0.001)
+        watch.add(0.0)
+    assert watch.longest == pytest.approx(0.001, rel=0.01)
+    watch.add(0.02)
+    assert watch.longest == 0.02
+    watch.add(5.0)
+    assert watch.longest == LONGEST_GAP
+    for _ in range(3000):
+        watch.add(0.001)
+    assert watch.longest < 0.002
+
+
+def test_a_single_gap_is_no_rate() -> None:
+    watch = RateWatch(100.0, windows=2)
+    slow = [watch.too_slow(0.002 * k + (3.0 if k > 400 else 0.0)) for k in range(2000)]
+    assert not any(slow)
+    assert any(watch.too_slow(10.0 + 0.05 * k) for k in range(40))

@@ -52,6 +52,12 @@ def test_pd_gains_have_a_closed_form() -> None:
     assert tolerated_delay(p, i, d) * DELAY_SAFETY == pytest.approx(math.atan(2.0 * crossover / omega) / crossover)
 
 
+def test_the_worst_joint_counts() -> None:
+    p, i, d = (np.array(column) for column in zip(*GAINS, strict=True))
+    each = [tolerated_delay(*(np.array([g]) for g in gains)) for gains in GAINS]
+    assert tolerated_delay(p, i, d) == min(each)
+
+
 def test_gains_that_are_not_stable_without_delay_tolerate_none() -> None:
     for p, i, d in ((100.0, 0.0, 0.0), (100.0, 1000.0, 10.0), (0.0, 1.0, 10.0)):
         assert tolerated_delay(np.array([p]), np.array([i]), np.array([d])) == 0.0

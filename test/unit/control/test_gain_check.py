@@ -58,6 +58,11 @@ def test_unstable_gains_are_refused_by_joint_and_oscillating_ones_named() -> Non
     assert "'b' (p 400, i 0, d 8: damping ratio 0.1" in text
 
 
+def test_the_advised_bandwidth_needs_no_warning() -> None:
+    for rate in (100.0, 250.0, 1000.0):
+        assert check_gains(Gains.critically_damped(1, rate / 6.0), rate) == ()
+
+
 def test_no_feedback_needs_no_rate_and_no_damping_needs_more_than_there_is() -> None:
     assert lowest_rate(Gains(np.zeros(2))) == 0.0
     assert check_gains(Gains(np.zeros(2)), 100.0) == ()

@@ -28,6 +28,14 @@ def test_unusable_gains_are_refused(call, said):
         call()
 
 
+def test_the_integral_is_the_integral():
+    gains = Gains([1.0, 1.0], i=[2.0, 0.0])
+    integral = np.zeros(2)
+    for _ in range(100):
+        integral = integrate_error(gains, integral, [0.3, 0.3], 0.01)
+    np.testing.assert_allclose(integral, [0.3, 0.0])
+
+
 def test_the_clamp_bounds_the_torque_of_the_integral():
     gains = Gains([1.0], i=[4.0], i_clamp=[2.0])
     integral = np.zeros(1)

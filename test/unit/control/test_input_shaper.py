@@ -7,13 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
+from support.arms import chain
 
+from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.input_shaper import SHAPERS, InputShaper, Shaped, shaped_points
+from rne_dynamics.control.laws.computed_torque import ComputedTorque
 from rne_dynamics.control.trajectory import Hold, Quintic, SampledTrajectory
 from rne_dynamics.errors import ControlError, TrajectoryError
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.rollouts.rollout import simulate
 
 OMEGA = 2.0 * np.pi * 2.18
 A, B = np.array([0.3, -1.0]), np.array([1.5, 2.0])
+MODES = [(OMEGA, 0.0), (OMEGA, 0.02), (3.0, 0.4)]
 
 FAST = Quintic(A, B, 0.37)
 
@@ -49,6 +55,23 @@ def test_nothing_is_left_of_the_mode_a_shaper_is_made_for(name, omega, zeta):
     assert shaper.duration == shaper.times[-1]
     if zeta == 0.0:
         np.testing.assert_array_equal(shaper.amplitudes, {"zv": [0.5, 0.5], "zvd": [0.25, 0.5, 0.25]}[name])
+
+
+@pytest.mark.parametrize(("omega", "zeta"), MODES)
+def test_a_step_through_a_shaper_settles_at_once(omega, zeta):
+    """Step response of ω²/(s² + 2ζω s + ω²), summed over the impulses; it overshoots unshaped."""
+    damped = omega * np.sqrt(1.0 - zeta**2)
+
+    def step(t):
+        swing = np.cos(damped * t) + zeta * omega / damped * np.sin(damped * t)
+        return np.where(t > 0.0, 1.0 - np.exp(-zeta * omega * t) * swing, 0.0)
+
+    for make in SHAPERS.values():
+        shaper = make(omega, zeta)
+        t = np.linspace(shaper.duration, 3.0 * shaper.duration, 300)
+        after = sum(a * step(t - delay) for delay, a in zip(shaper.times, shaper.amplitudes, strict=True))
+        np.testing.assert_allclose(after, 1.0, atol=1e-13)
+        assert np.abs(step(t) - 1.0).max() > 0.05
 
 
 def test_an_oscillator_integrated_by_scipy_comes_to_rest_with_the_shaped_motion():
@@ -98,6 +121,14 @@ def test_residual_vibration_is_what_any_mode_is_left_with(omega, zeta, name):
     np.testing.assert_allclose(V, np.exp(-zeta * omega * shaper.duration) * np.hypot(C, S), atol=1e-14)
     assert 0.0 <= V <= 1.0 + 1e-15
     assert vibration(FAST, omega, zeta, shaper) == pytest.approx(V * vibration(FAST, omega, zeta), abs=1e-11)
+
+
+def test_residual_vibration_broadcasts():
+    shaper = InputShaper.zv(OMEGA)
+    table = shaper.residual_vibration(np.linspace(0.0, 50.0, 7)[:, None], [0.0, 0.1])
+    assert table.shape == (7, 2)
+    np.testing.assert_allclose(table[0], 1.0, rtol=1e-15)
+    assert table[3, 1] == shaper.residual_vibration(25.0, 0.1)
 
 
 @pytest.mark.parametrize("name", SHAPERS)
@@ -157,6 +188,31 @@ def test_points_bring_back_the_shaped_motion(kind, name):
     assert points.joint_names == getattr(trajectory, "joint_names", None)
 
 
+def test_a_shaped_quintic_has_a_point_where_a_copy_starts_or_ends():
+    shaper = InputShaper.zv(OMEGA, 0.1)
+    points = shaped_points(FAST, shaper)
+    half = shaper.duration
+    np.testing.assert_array_equal(points.times, [0.0, half, FAST.duration, FAST.duration + half])
+    together = shaped_points(Quintic(A, B, half * (1.0 + 3e-16)), shaper)
+    assert len(together.times) == 3
+    np.testing.assert_array_equal(together.positions[[0, -1]], [A, B])
+
+
+def test_points_a_hair_apart_do_no_harm():
+    """Points within 1e-7 of the duration become one; those a little farther apart show, if at all, between them."""
+    shaper = InputShaper.zv(np.pi)
+    for gap in (1e-4, 1e-6, 3e-7, 1e-7, 1e-9, 1e-12):
+        trajectory = Quintic(A, B, 1.0 + gap)
+        points, shaped = shaped_points(trajectory, shaper), Shaped(trajectory, shaper)
+        assert len(points.times) == (3 if gap < 2e-7 else 4)
+        between = np.linspace(1.0, 1.0 + gap, 21)[1:-1]
+        for t in [*np.linspace(0.0, shaped.duration, 60), *between]:
+            wanted, there = shaped.sample(float(t)), points.sample(float(t))
+            np.testing.assert_allclose(there.q, wanted.q, atol=2e-7)
+            np.testing.assert_allclose(there.qd, wanted.qd, atol=1e-6)
+            np.testing.assert_allclose(there.qdd, wanted.qdd, atol=0.1 if t in between else 1e-5)
+
+
 def test_points_for_a_message_lie_on_the_motion_at_whole_nanoseconds():
     shaper = InputShaper.zvd([OMEGA, 31.0], 0.02)
     shaped, points = Shaped(FAST, shaper), shaped_points(FAST, shaper, nanoseconds=True)
@@ -179,6 +235,30 @@ def test_the_ends_are_exact_and_at_rest(trajectory):
         np.testing.assert_array_equal(there.q, trajectory.sample(end).q)
         assert not there.qd.any()
         assert not there.qdd.any()
+
+
+def test_a_shaped_motion_keeps_the_limits_and_the_line_of_its_own():
+    shaped = Shaped(FAST, InputShaper.zvd([OMEGA, 31.0], 0.02))
+    moments = np.linspace(0.0, shaped.duration, 500).tolist()
+    own = [FAST.sample(t) for t in np.linspace(0.0, FAST.duration, 2001).tolist()]
+    for part in ("q", "qd", "qdd"):
+        rows, given_rows = (np.array([getattr(r, part) for r in s]) for s in (map(shaped.sample, moments), own))
+        slack = 1e-5 * np.abs(given_rows).max(axis=0)  # the samples of the trajectory miss its peak by a little
+        assert (rows <= given_rows.max(axis=0) + slack).all()
+        assert (rows >= given_rows.min(axis=0) - slack).all()
+    along = np.array([(shaped.sample(t).q - A) / (B - A) for t in moments])
+    np.testing.assert_allclose(along[:, 0], along[:, 1], atol=1e-15)
+    assert (np.diff(along[:, 0]) >= 0.0).all()
+
+
+def test_a_matched_rigid_arm_tracks_a_shaped_quintic_under_computed_torque():
+    robot = chain(2)
+    shaped = Shaped(Quintic(A, B, 0.6), InputShaper.zv(OMEGA))
+    law = ComputedTorque(robot, Gains.critically_damped(robot.n, 40.0))
+    log = simulate(ArmPlant(robot), law, shaped)
+    assert log.time[-1] == pytest.approx(shaped.duration, abs=1e-3)
+    assert log.rms_error.max() < 2e-4
+    np.testing.assert_allclose(log.reference_q[300], shaped.sample(0.3).q, atol=1e-15)
 
 
 ROW = [0.0, 0.5]
@@ -227,3 +307,12 @@ def test_shapers_that_cannot_be_are_refused(call, said):
 def test_motions_without_a_row_of_points_are_refused(trajectory, said):
     with pytest.raises(TrajectoryError, match=said):
         shaped_points(trajectory, InputShaper.zv(OMEGA))
+
+
+def test_what_a_shaper_was_made_from_cannot_change_it_later():
+    amplitudes = np.array([0.5, 0.5])
+    shaper = InputShaper(ROW, amplitudes)
+    amplitudes[:] = 7.0
+    assert shaper.amplitudes.tolist() == [0.5, 0.5]
+    with pytest.raises(ValueError, match="read-only"):
+        shaper.times[1] = 2.0

@@ -14,6 +14,7 @@ import rne_dynamics as rne
 from rne_dynamics.cli.main import main
 from rne_dynamics.control.control_law import LawTolerances, MotionDemand, Reference, rate_warnings
 from rne_dynamics.control.laws import find_law, law_names
+from rne_dynamics.control.tracking_law import KernelLaw
 from rne_dynamics.errors import ControlError
 
 ROBOT = rne.load_urdf("puma560")
@@ -114,3 +115,19 @@ def test_a_cartesian_law_is_refused_of_flexible_links_and_closed_loops(capsys):
     for robot, reason in (("flexible_arm", "links bend, so that"), ("five_bar", "closed loops, whose passive joints")):
         assert main(["simulate", robot, "--law", "cartesian_impedance"]) == 1
         assert reason in capsys.readouterr().err
+
+
+def test_a_list_of_numbers_is_a_parameter(capsys):
+    assert main(["simulate", "panda", "--law", "cartesian_impedance", "--law-parameter", "tool=0,0,0.1", "--seconds",
+                 "0.5", "--law-parameter", "stiffness=300,300,300,20,20,20", "--json"]) == 0  # fmt: skip
+    report = json.loads(capsys.readouterr().out)
+    assert max(abs(joint["final_error"]) for joint in report["joints"]) < 0.02
+
+
+def test_a_law_with_a_kernel_for_open_arms_refuses_a_mechanism():
+    class OpenArmLaw(KernelLaw):
+        robot = rne.load_model("pantograph")
+
+    at_rest = np.zeros(OpenArmLaw.robot.n)
+    with pytest.raises(ControlError, match="OpenArmLaw is for open arms: robot 'pantograph' has closed loops"):
+        OpenArmLaw().law(at_rest, at_rest, Reference(at_rest, at_rest, at_rest))

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from analytic.systems import Pendulum
-from support.arms import chain, floating_arm, gripper
+from support.arms import MASS, chain, floating_arm, gripper, slider
+from support.kinds import kinds_of
 
+from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
-from rne_dynamics.control.laws.computed_torque import ComputedTorque
+from rne_dynamics.control.laws.computed_torque import ComputedTorque, computed_torque_kernel
 from rne_dynamics.control.laws.pd_gravity import PdGravity
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.control.trajectory import Hold
@@ -26,6 +29,7 @@ from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.tree import Friction
 from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.rollouts.rollout import simulate
 from rne_dynamics.simulation.stepping.stepping import integrate
 
 
@@ -76,6 +80,11 @@ def test_pendulum_by_hand():
     assert hand.feedback == pytest.approx([-0.06])
 
 
+def test_cart_by_hand():
+    terms = ComputedTorque(slider(), Gains([4.0])).law([1.0], [0.0], Reference(*np.array([[3.0], [0.0], [5.0]])))
+    assert terms.total == pytest.approx([MASS * (5.0 + 4.0 * 2.0)])
+
+
 @pytest.mark.parametrize(("p", "d"), [(25.0, 10.0), (100.0, 6.0)])
 def test_on_a_matched_arm_the_error_obeys_its_linear_equation(p, d):
     """ë + d ė + p e = 0: critically damped and oscillating; on a seven-joint chain."""
@@ -94,6 +103,41 @@ def test_on_a_matched_arm_the_error_obeys_its_linear_equation(p, d):
     states = integrate(ArmPlant(robot), start, lambda t, q, qd: law.law(q, qd, rest).total, t)
     error = goal - np.array([state.q for state in states])
     np.testing.assert_allclose(error, np.outer(decay.real, e0), rtol=0.0, atol=1e-8)
+
+
+def test_holding_the_torque_for_a_cycle_costs_an_error_in_proportion_to_the_cycle():
+    robot = chain(3)
+    law = ComputedTorque(robot, Gains.critically_damped(3, 10.0))
+    e0 = np.array([-0.3, 0.1, 0.3])
+    worst = []
+    for dt in (2e-3, 1e-3, 5e-4):
+        log = simulate(ArmPlant(robot), law, Hold(np.zeros(3)), q=-e0, seconds=0.5, dt=dt)
+        decay = (1.0 + 10.0 * log.time) * np.exp(-10.0 * log.time)
+        worst.append(np.abs(log.error - np.outer(decay, e0)).max())
+    for coarse, fine in pairwise(worst):
+        assert fine == pytest.approx(0.5 * coarse, rel=0.05)
+
+
+def test_integral_removes_what_an_unknown_load_leaves():
+    robot = chain(3)
+    goal = np.array([0.2, 0.3, -0.4])
+    loaded = ArmPlant(replace(robot, gravity=np.array([0.0, 1.0, -14.0])))
+    without = simulate(loaded, ComputedTorque(robot, Gains.critically_damped(3, 10.0)), Hold(goal), seconds=3.0)
+    gains = Gains(np.full(3, 100.0), np.full(3, 250.0), np.full(3, 20.0))
+    with_integral = simulate(loaded, ComputedTorque(robot, gains), Hold(goal), seconds=3.0)
+    assert np.abs(without.error[-1]).max() > 1e-2
+    assert np.abs(with_integral.error[-1]).max() < 1e-4
+
+
+def test_friction_compensation_approaches_the_friction_of_the_model_and_is_smooth_at_rest():
+    robot = gripper()
+    friction = joint_friction(robot)
+    for qd in (np.array([1.0, 2.0]), np.array([-1.0, -2.0])):
+        torque = FrictionCompensation(1.0, 0.01).torque(friction, qd)
+        np.testing.assert_allclose(torque, friction_torque(robot, qd), rtol=1e-12)
+        np.testing.assert_allclose(FrictionCompensation(0.5, 0.01).torque(friction, qd), 0.5 * torque, rtol=1e-14)
+    small = np.full(2, 1e-9)
+    np.testing.assert_allclose(FrictionCompensation(1.0, 0.01).torque(friction, small), friction.offset, atol=1e-8)
 
 
 def test_friction_compensation_takes_the_models_thresholds_and_stribeck_friction():
@@ -116,6 +160,37 @@ def test_friction_compensation_takes_the_models_thresholds_and_stribeck_friction
     assert smooth[1] == pytest.approx(1.0 + 0.3 * v[1])  # without a threshold: by its sign
 
 
+def test_friction_compensation_never_gives_more_than_friction_takes():
+    friction = joint_friction(chain(1, Friction(0.3, 1.0, 2.0)))
+    for v in np.linspace(-1.0, 1.0, 201):
+        qd = np.array([v])
+        given = FrictionCompensation(1.0, 0.02).torque(friction, qd)[0]
+        taken = 0.3 * abs(v) + (1.0 if v > 0.0 else 2.0 if v < 0.0 else 0.0)
+        assert given * np.sign(v) <= taken + 1e-15
+        assert (given - friction.offset[0]) * np.sign(v) >= 0.0
+
+
+def test_laws_do_not_change_what_they_are_given_nor_keep_it():
+    robot = chain(3)
+    law = ComputedTorque(robot, Gains.critically_damped(3, 5.0), FrictionCompensation())
+    q, qd, reference, integral = random_state(robot)
+    copies = q.copy(), qd.copy(), tuple(part.copy() for part in reference), integral.copy()
+    first = law.law(q, qd, reference, integral)
+    np.testing.assert_array_equal(q, copies[0])
+    np.testing.assert_array_equal(qd, copies[1])
+    for part, copy in zip(reference, copies[2], strict=True):
+        np.testing.assert_array_equal(part, copy)
+    np.testing.assert_array_equal(law.law(q, qd, reference, integral).total, first.total)
+
+
+def test_not_a_number_in_the_state_becomes_not_a_number_in_the_torque():
+    robot = chain(3)
+    q, qd, reference, _ = random_state(robot)
+    q[1] = np.nan
+    assert np.isnan(ComputedTorque(robot, Gains.critically_damped(3, 5.0)).law(q, qd, reference).total).any()
+    assert np.isnan(GravityCompensation(robot, 1.0).law(q, qd).total).any()
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
@@ -133,3 +208,14 @@ def test_friction_compensation_takes_the_models_thresholds_and_stribeck_friction
 def test_unusable_laws_are_refused(call, said):
     with pytest.raises(ControlError, match=said):
         call(chain(3))
+
+
+@pytest.mark.skipif(not COMPILED, reason="nothing is compiled here")
+def test_nothing_is_compiled_anew_for_another_kind_of_array():
+    """A kernel that met a new kind of array would stall a running control loop for seconds."""
+    robot = chain(3)
+    law = ComputedTorque(robot, Gains.critically_damped(3, 5.0))
+    law.law(np.zeros(3), np.zeros(3), Hold(np.zeros(3)).sample(0.0))
+    strided = np.zeros((3, 3))[:, 1]
+    law.law([0.0, 0, 0], strided, Reference(strided, strided, strided.astype(np.float32)), [0.0, 0.0, 0.0])
+    assert kinds_of(computed_torque_kernel) == 1

@@ -31,6 +31,13 @@ def test_until_it_is_measured_it_stays_and_that_is_reported():
     assert "torso at 0.4 (measured 2.0 s ago)" in joints.report(0.1 + 2 * OLD_POSITION)
 
 
+def test_where_the_model_has_it_already_nothing_changes():
+    joints = LockedJoints({"torso": 0.3})
+    assert joints.update(0.0, {"torso": Measured(0.3 + 0.9 * STEP, ns(0.0))}) == {}
+    assert joints.at == {"torso": 0.3}
+    assert joints.update(0.1, {"torso": Measured(0.3 + 1.1 * STEP, ns(0.1))}) == {"torso": 0.3 + 1.1 * STEP}
+
+
 def test_a_slow_joint_is_followed_within_the_step_at_no_more_than_the_rate():
     joints, at, models, worst = LockedJoints({"torso": 0.0}), 0.0, [], 0.0
     for k in range(2000):
@@ -60,6 +67,32 @@ def test_a_fast_joint_is_named_until_it_is_calm_again_and_followed_meanwhile():
     assert joints.too_fast(now + 0.9 * SLOWER_FOR)
     assert not joints.too_fast(now + 1.1 * SLOWER_FOR)
     assert joints.at["torso"] == pytest.approx(q)
+
+
+def test_a_joint_found_far_from_zero_at_first_is_not_fast():
+    joints = LockedJoints({"torso": 0.0})
+    joints.update(0.0, {"torso": Measured(2.0, ns(0.0))})
+    assert joints.too_fast(0.0) == ""
+
+
+def test_the_same_message_seen_again_is_no_news():
+    joints = LockedJoints({"torso": 0.0})
+    joints.update(0.0, {"torso": Measured(0.1, ns(0.0))})
+    for k in range(1, 100):
+        joints.update(0.05 * k, {"torso": Measured(0.1, ns(0.0))})
+    assert "ago" in joints.report(5.0)
+
+
+@pytest.mark.parametrize("stamps", [lambda t: 0, lambda t: ns(-t), ns], ids=["none", "backwards", "good"])
+def test_stamps_that_are_missing_or_go_back(stamps):
+    joints = LockedJoints({"torso": 0.0})
+    for k in range(100):
+        now = 0.05 * k
+        joints.update(now, {"torso": Measured(0.1 * now, stamps(now))})
+        assert joints.too_fast(now) == ""
+    assert joints.at["torso"] == pytest.approx(0.1 * now, abs=2 * STEP + 0.01)
+    joints.update(now + 0.05, {"torso": Measured(9.0, stamps(now + 0.05))})
+    assert joints.too_fast(now + 0.05)
 
 
 def test_a_joint_without_end_may_wrap():

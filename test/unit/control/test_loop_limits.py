@@ -54,6 +54,14 @@ def test_a_loop_that_cannot_close_on_the_way_is_refused_with_the_time():
         check_loops(Quintic(linkage.neutral, apart, 1.0), linkage, linkage.posture)
 
 
+def test_only_what_is_left_of_a_trajectory_counts():
+    there = assemble(ARM, FLAT)
+    way = Quintic(FLAT, ARM.neutral, 5.0)
+    check_loops(way, ARM, assemble(ARM, way.sample(2.5).q), 2.5)
+    with pytest.raises(TrajectoryError):
+        check_loops(Quintic(ARM.neutral, FLAT, 5.0), ARM, there, 0.0)
+
+
 def test_a_follower_keeps_its_posture_where_it_cannot_follow():
     follower = Follower(ARM)
     q, qd = np.array([0.2, -1.2, 0.1]), np.array([0.5, -0.3, 0.4])

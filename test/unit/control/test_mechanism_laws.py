@@ -7,11 +7,12 @@ from support.mechanisms import four_bar
 from support.supervised import settings
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.assembly import assembled
+from rne_dynamics.closed_chain.assembly import assemble, assembled
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
+from rne_dynamics.control.laws.pd_gravity import PdGravity
 from rne_dynamics.control.model_terms import closed_law_kernel
 from rne_dynamics.control.supervision.torques import Torques
 from rne_dynamics.control.tracking_law import FrictionCompensation
@@ -52,6 +53,27 @@ def test_the_stop_of_a_runaway_motor_calls_the_kernel_of_the_law(pantograph):
     effort = torques.explaining(Q, QD, qdd)
     assert kinds_of(closed_law_kernel) == compiled
     np.testing.assert_allclose(effort, rne.inverse_dynamics(robot, Q, QD, qdd), rtol=1e-10, atol=1e-10)
+
+
+def test_pd_and_gravity_compensation_hold_the_mechanism(pantograph):
+    weight = rne.gravity_torque(pantograph, Q)
+    still = np.zeros(3)
+    laws = (
+        PdGravity(pantograph, Gains(np.full(3, 50.0))).law(Q, still, REST),
+        GravityCompensation(pantograph, np.ones(3)).law(Q, still),
+    )
+    for terms in laws:
+        np.testing.assert_allclose(terms.total, weight, rtol=1e-11, atol=1e-12)
+
+
+def test_a_posture_handed_in_gives_the_same_torque(pantograph):
+    law = ComputedTorque(pantograph, Gains.critically_damped(3, 20.0))
+    near = assemble(pantograph, Q + 0.002)
+    kept = near.copy()
+    np.testing.assert_allclose(
+        law.law(Q, QD, REST, posture=near).total, law.law(Q, QD, REST).total, rtol=1e-10, atol=1e-10
+    )
+    np.testing.assert_array_equal(near, kept)
 
 
 def test_positions_out_of_reach_are_refused_and_nan_is_passed_on(pantograph):

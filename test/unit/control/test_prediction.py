@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import mujoco
 import numpy as np
@@ -10,12 +11,15 @@ import pytest
 from support.compliant import text_of
 from support.foreign_plant import Deviation, ForeignArm
 from support.mechanisms import four_bar
-from support.supervised import settings
+from support.supervised import Rig, settings
+from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import VISCOUS, ComputedTorque
 from rne_dynamics.control.prediction import Predictor
+from rne_dynamics.control.supervision.motion_queue import Ending
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.thresholds import LONGEST_DELAY
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.control.trajectory import Quintic
@@ -25,6 +29,27 @@ from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.stepping.stepping import step
+
+
+class Case(NamedTuple):
+    """A URDF of the wheel, joints that are locked, and a move."""
+
+    urdf: str
+    locked: tuple[str, ...]
+    start: tuple[float, ...]
+    end: tuple[float, ...]
+CASES = {
+    "ur5": Case("ur5_robot.urdf", (), (0.0, -1.2, 1.4, -1.0, -1.2, 0.3), (0.9, -0.5, 0.6, -1.8, -0.4, 1.2)),
+    "panda": Case(
+        "panda.urdf", ("panda_finger_joint1",),
+        (0.0, -0.6, 0.0, -2.2, 0.0, 1.6, 0.8), (0.8, 0.2, -0.6, -1.4, 0.7, 2.3, -0.2),
+    ),
+}
+
+
+def our_model(case: Case) -> RobotModel:
+    """The arm as this package reads it."""
+    return rne.load_urdf(wheel_urdf(case.urdf), lock=dict.fromkeys(case.locked, 0.0))
 
 MS = 1_000_000
 #: Where moves of 2 s begin and end.
@@ -148,3 +173,53 @@ def test_delays_that_cannot_be_compensated_are_refused():
     law = ComputedTorque(mechanism, Gains(np.full(n, 400.0), np.zeros(1), np.full(n, 40.0)))
     with pytest.raises(ControlError, match="has closed loops"):
         Predictor(law, 1e-3)
+
+
+@pytest.mark.slow
+def test_the_supervisor_answers_for_the_state_at_which_its_effort_acts():
+    model, start = rne.load_urdf("puma560"), np.array([0.1, 0.4, -0.3, 0.2, 0.3, 0.1])
+
+    def tracked(delay: float) -> tuple[float, LateRig]:
+        rig = LateRig(model, start.copy(), settings(model, command_delay=delay), late=4)
+        rig.run(0.3)
+        rig.move(start + 0.4, 1.0)
+        errors = []
+        for _ in range(1300):
+            rig.run(1e-3)
+            errors.append(rig.supervisor.queue.reference.q - rig.supervisor.q)
+        rig.check()
+        assert rig.endings[0][0] is Ending.SUCCEEDED
+        assert rig.mode is Mode.HOLDING
+        return rms(np.array(errors)), rig
+
+    assert tracked(4e-3)[0] < 0.3 * tracked(0.0)[0]
+    _, rig = tracked(8e-3)
+    rig.supervisor.stop(rig.now, "test")
+    rig.run(1.0)
+    assert rig.mode is Mode.RELEASED
+    rig.check()
+
+
+class LateRig(Rig):
+    """A rig whose efforts act some periods late."""
+
+    def __init__(self, *arguments, late: int) -> None:
+        self.under_way: list[np.ndarray] = []
+        self.late = late
+        super().__init__(*arguments)
+
+    def take(self, effort, command: bool) -> None:
+        super().take(effort, command=False)
+        if effort is not None:
+            self.under_way.append(effort.command)
+            if len(self.under_way) > self.late:
+                self.simulator.command(self.under_way.pop(0))
+
+
+@pytest.mark.slow
+def test_compensation_of_friction_may_be_off():
+    model = our_model(CASES["panda"])
+    gains = Gains(np.full(7, 400.0), np.zeros(1), np.full(7, 40.0))
+    for friction in (None, FrictionCompensation(0.5)):
+        law = ComputedTorque(model, gains, friction)
+        assert rms(follow(CASES["panda"], 2, 2e-3, law=law)) < 1.1 * rms(follow(CASES["panda"], 0, 0.0, law=law))

@@ -59,6 +59,15 @@ def test_three_kg_from_five_tared_postures(name):
     assert np.mean(within) >= 0.9
 
 
+@pytest.mark.parametrize("name", ARMS)
+def test_without_noise_it_is_exact(name):
+    robot, link, postures, tare, loaded = efforts(name, np.random.default_rng(0), noise=0.0)
+    found = rne.estimate_payload(robot, link, postures, loaded[0], tare=tare[0])
+    assert found.payload.mass == pytest.approx(3.0, rel=1e-9)
+    np.testing.assert_allclose(found.payload.com, COM, atol=1e-9)
+    np.testing.assert_allclose(found.residual, 0.0, atol=1e-8)
+
+
 def test_errors_of_the_model_count_where_there_is_no_tare():
     """As many lie within two deviations as should, and a joint that reports nothing is left out."""
     within, spreads = [], []
@@ -136,3 +145,11 @@ def test_robots_that_it_is_not_for_are_refused():
         rne.payload_postures(rne.load_urdf("panda", base="floating"), "panda_link8", np.zeros(14))
     with pytest.raises(ArgumentError, match="count is 1"):
         rne.payload_postures(rne.load_urdf("panda"), *ARMS["panda"], count=1)
+
+
+def test_postures_are_within_the_limits():
+    robot = rne.load_urdf("panda")
+    postures = rne.payload_postures(robot, *ARMS["panda"], count=8, span=3.0)
+    assert (postures >= robot.lower).all()
+    assert (postures <= robot.upper).all()
+    assert len(np.unique(postures, axis=0)) == 8

@@ -29,6 +29,14 @@ def test_quintic_starts_and_ends_at_rest_without_acceleration():
     np.testing.assert_allclose(middle.qdd, 0.0, atol=1e-14)
 
 
+@pytest.mark.parametrize("t", [0.1, 0.7, 1.3, 1.9])
+def test_quintic_velocity_and_acceleration_are_derivatives(t):
+    quintic = Quintic(A, B, 2.0)
+    qd, qdd = derivative(quintic, t)
+    np.testing.assert_allclose(quintic.sample(t).qd, qd, atol=1e-8)
+    np.testing.assert_allclose(quintic.sample(t).qdd, qdd, atol=1e-8)
+
+
 @pytest.mark.parametrize("trajectory", [Quintic(A, B, 1.0), SampledTrajectory([0.5, 1.0], [A, B]), Hold(B)])
 def test_outside_its_time_a_trajectory_rests_at_its_ends(trajectory):
     for t, q in ((-1.0, trajectory.sample(0.0).q), (5.0, B)):
@@ -48,6 +56,11 @@ def test_quintic_duration_uses_its_limits_to_the_full_and_no_more(limits):
         used = np.maximum(used, np.abs([s.qdd for s in samples]).max(axis=0) / acceleration)
     assert used.max() == pytest.approx(1.0, abs=1e-6)
     assert quintic_duration(A, B, velocity, acceleration, scale=0.5) > T
+
+
+def test_quintic_duration_of_no_move_is_the_minimum():
+    assert quintic_duration(A, A, np.inf) == 0.1
+    assert quintic_duration(A, A, 1.0, minimum=0.0) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -70,6 +83,14 @@ def test_quintic_duration_uses_its_limits_to_the_full_and_no_more(limits):
 def test_moves_that_cannot_be_are_refused(call, said):
     with pytest.raises(TrajectoryError, match=said):
         call()
+
+
+def test_positions_alone_are_joined_by_straight_lines():
+    line = SampledTrajectory([1.0, 3.0, 4.0], [[0.0], [4.0], [3.0]])
+    assert line.sample(2.0).q == pytest.approx([2.0])
+    assert line.sample(2.0).qd == pytest.approx([2.0])
+    assert line.sample(3.5).qd == pytest.approx([-1.0])
+    assert line.sample(2.0).qdd == [0.0]
 
 
 def test_cubic_and_quintic_take_the_coefficients_of_ros2_controllers():
@@ -158,3 +179,12 @@ GOOD = {"times": [0.0, 1.0], "positions": [[0.0, 1.0], [1.0, 2.0]], "joint_names
 def test_faulty_points_are_refused_with_joint_and_point(change, said):
     with pytest.raises(TrajectoryError, match=said):
         SampledTrajectory(**{**GOOD, **change})
+
+
+def test_what_a_trajectory_was_made_from_cannot_change_it_later():
+    positions = np.zeros((2, 1))
+    line = SampledTrajectory([0.0, 1.0], positions)
+    positions[:] = 5.0
+    assert line.sample(0.5).q == [0.0]
+    with pytest.raises(ValueError, match="read-only"):
+        line.positions[0, 0] = 1.0

@@ -27,6 +27,8 @@ from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.tree import Friction, Limits, TreeLink
 from rne_dynamics.simulation.plant.plant import ArmPlant
 
+RATES = (100.0, 250.0, 1000.0)
+
 LIMITS = Limits(-3.0, 3.0, effort=60.0, velocity=3.0)
 GOAL = np.array([0.4, 1.0])
 HEAVY = Friction(10.0)
@@ -81,6 +83,42 @@ def test_simulated_moves_of_an_arm_equal_to_its_model_track(rate, kind):
     log = rne.simulate(ArmPlant(robot), kind(robot, gains), path, control_dt=1.0 / rate)
     fastest = np.abs(log.qd[:, 1]).max()
     assert log.rms_error[1] < (0.25 / rate if kind is ComputedTorque else 0.6 / rate) * fastest
+
+
+def test_an_initial_error_decays_although_friction_outweighs_the_gains():
+    robot = light_wrist()
+    log = rne.simulate(
+        ArmPlant(robot), ComputedTorque(robot, gains_at(1000.0)), Quintic(np.zeros(2), np.zeros(2), 0.5),
+        q=np.array([0.0, 0.05]), control_dt=1e-3,
+    )
+    rate = 0.5 * advised_bandwidth(1000.0)
+    np.testing.assert_allclose(log.error[:, 1], -0.05 * np.exp(-rate * log.time), atol=1e-3)
+
+
+def test_a_light_joint_with_dry_friction_goes_all_of_a_short_way():
+    """Below `velocity_threshold` friction holds it: that is to be the last, short part of the way only."""
+    robot = light_wrist(Friction(0.0, 0.2, 0.2))
+    goal = np.array([0.0, 0.004])
+    path = Quintic(np.zeros(2), goal, 3.0)
+    log = rne.simulate(ArmPlant(robot), ComputedTorque(robot, gains_at(1000.0)), path, control_dt=1e-3)
+    assert abs(log.q[-1, 1] - goal[1]) < 0.01 * goal[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rate", RATES)
+def test_a_supervised_move_tracks_and_a_held_arm_is_at_rest(rate):
+    robot = light_wrist()
+    plain = settings(robot, bandwidth=advised_bandwidth(rate), min_rate=0.0)
+    rig = Rig(robot, np.zeros(2), plain, period=1.0 / rate)
+    rig.run(0.3)
+    rig.move(GOAL, 2.0)
+    errors = []
+    for _ in range(round(2.5 * rate)):
+        rig.run(1.0 / rate)
+        errors.append(rig.supervisor.queue.reference.q[1] - rig.simulator.state.q[1])
+    assert rig.mode is Mode.HOLDING
+    assert np.sqrt(np.mean(np.square(errors))) < 1.2 / rate
+    assert np.ptp(np.array(rig.sent[-20:])[:, 1]) < 2e-3
 
 
 @pytest.mark.parametrize("viscous", [0.0, 30.0])

@@ -19,12 +19,14 @@ from support.gated import (
     arm,
     gate_settings,
     holding,
+    middle,
     passing,
 )  # fmt: skip
 
 import rne_dynamics as rne
 from rne_dynamics.control.felt_inertia import of_mass_matrix, stable_damping
 from rne_dynamics.control.gate_parts import CommandProblem
+from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.supervision.states import StopPlan
 from rne_dynamics.control.thresholds import CALM
 from rne_dynamics.errors import ControlError
@@ -41,6 +43,14 @@ def test_nothing_is_sent_before_the_first_effort_of_a_controller_and_it_ends_at_
     assert rig.mode is INACTIVE
     rig.run(0.1, holding(ROBOT, Q))
     assert rig.sent == []
+
+
+def test_nothing_is_passed_before_the_first_joint_state():
+    rig = GateRig(ROBOT, Q, gate_settings(ROBOT))
+    rig.run(0.1, holding(ROBOT, Q), states=lambda state: None)
+    assert rig.sent == []
+    rig.run(0.1, holding(ROBOT, Q))
+    assert rig.mode is PASSING
 
 
 def test_efforts_within_the_limits_are_passed_on_unchanged():
@@ -110,6 +120,75 @@ def test_a_silent_controller_is_replaced_within_the_timeout_and_the_arm_held_and
     rig.check()
 
 
+def test_a_large_effort_of_a_controller_that_dies_is_not_left():
+    rig, controller = passing()
+    rig.run(0.015, lambda q, qd: controller(q, qd) + np.array([0, 80.0, 0, 0, 0, 0]))
+    rig.run(HOLD)
+    assert np.abs(rig.simulator.state.qd).max() < 0.05, "the motion is damped"
+    rig.check()
+
+
+@pytest.mark.slow
+def test_policy_hold_holds_until_it_is_ended_and_release_lets_go_at_once():
+    rig, _ = passing(stop=StopPlan(policy="hold", hold_time=HOLD, ramp_time=RAMP))
+    rig.run(3.0)
+    assert rig.mode is STOPPING
+    np.testing.assert_allclose(rig.simulator.state.q, Q, atol=0.02)
+    rig.gate.stop(rig.now, "deactivated", ending=True)
+    rig.run(HOLD + RAMP + SLACK)
+    assert rig.mode is INACTIVE
+    rig, _ = passing(stop=StopPlan(policy="release", hold_time=HOLD, ramp_time=RAMP))
+    rig.run(HOLD + SLACK + 0.02)
+    assert rig.mode is FAULT
+
+
+def test_an_arm_that_compensates_gravity_gets_damping_alone():
+    robot = ROBOT
+    weightless = rne.load_urdf("puma560", gravity=(0.0, 0.0, 0.0))
+    rig = GateRig(weightless, Q, gate_settings(robot, compensated=frozenset({"gravity"})))
+    rig.run(0.2, lambda q, qd: np.array([5.0, 5.0, 0, 0, 0, 0]))
+    rig.run(0.1)
+    assert rig.mode is STOPPING
+    rig.run(0.2)
+    assert np.abs(rig.simulator.state.qd).max() < 0.05
+    assert np.abs(rig.sent[-1].command).max() < 1.0
+    rig.check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "rate", "damping"), [
+    ("panda", 250.0, 200.0), ("ur10", 500.0, 10.0), ("homemade", 1000.0, 200.0), ("homemade", 250.0, 200.0),
+])
+def test_damping_is_stable_without_friction_and_with_a_period_of_delay(name, rate, damping):
+    robot = arm(name)
+    rng = np.random.default_rng(1)
+    start = middle(robot)
+    settings = gate_settings(
+        robot, stop=StopPlan(policy="hold", damping=damping),
+        # faster than these limits is another matter
+        limits=EffortLimits(
+            effort=robot.effort_limit, rate=100.0 * robot.effort_limit, velocity=np.full(robot.n, np.inf),
+            lower=robot.lower, upper=robot.upper, margin=np.zeros(robot.n), joints=robot.joint_names,
+        ),
+    )
+    rig = GateRig(robot, start, settings, period=1.0 / rate, friction=False,
+                  qd=0.3 * robot.velocity_limit * rng.choice([-1.0, 1.0], robot.n))
+    late = [np.zeros(robot.n)]
+
+    def delayed(effort):
+        late.append(effort)
+        return late[-2]
+
+    rig.run(0.02, lambda q, qd: rne.gravity_torque(robot, q))
+    rig.run(1.5, drive=delayed)
+    assert rig.mode is STOPPING
+    speed = np.abs(rig.speeds) / robot.velocity_limit
+    assert speed[-1].max() < 0.03, "the arm has come to rest"
+    # energy falls all the way: no joint is thrown about
+    assert np.abs(rig.speeds[len(rig.speeds) // 3 :]).max(axis=0).max() < 0.6 * np.abs(rig.speeds).max()
+    rig.check()
+
+
 def test_policy_hold_holds_until_it_is_ended():
     rig, _ = passing(stop=StopPlan(policy="hold", hold_time=HOLD, ramp_time=RAMP))
     rig.run(1.0)
@@ -132,6 +211,15 @@ def test_damping_keeps_its_bound_in_all_postures():
                 fastest = np.abs(np.linalg.eigvals(np.linalg.solve(M, np.diag(D)))).max()
                 assert fastest * delay <= (1.0 + 1e-9) / CALM
     assert not stable_damping(of_mass_matrix(M), 0.0, 0.001).any()
+
+
+def test_lost_joint_states_do_not_stop_what_the_controller_sends():
+    rig, controller = passing()
+    rig.run(0.5, controller, states=lambda state: None)
+    assert rig.mode is PASSING
+    assert rig.gate.states.stale(rig.now)
+    rig.run(0.01, controller)
+    assert not rig.gate.states.stale(rig.now)
 
 
 # -- joint states -----------------------------------------------------------------------------------------------------
@@ -159,6 +247,31 @@ def test_joint_states_that_are_lost_and_come_back_in_a_take_over_are_used_again(
     assert not rig.gate.dead_reckoning
 
 
+def test_joint_states_that_jump_are_not_believed_in_a_take_over():
+    rig, _ = passing()
+    rig.run(0.05)
+
+    def elsewhere(state):
+        return {**state, "q": state["q"] + 1.0}
+
+    rig.run(0.3, states=elsewhere)
+    assert rig.gate.dead_reckoning
+    rig.run(HOLD + RAMP + SLACK, states=elsewhere)
+    assert rig.mode is FAULT
+
+
+def test_velocities_may_be_missing():
+    rig = GateRig(ROBOT, Q, gate_settings(ROBOT))
+
+    def positions(state):
+        return {**state, "qd": np.full(6, np.nan), "velocity_missing": True}
+
+    rig.run(0.2, holding(ROBOT, Q), states=positions)
+    rig.run(HOLD, states=positions)
+    assert rig.mode is STOPPING
+    np.testing.assert_allclose(rig.simulator.state.q, Q, atol=2e-3)
+
+
 # -- runaway ----------------------------------------------------------------------------------------------------------
 
 
@@ -174,6 +287,18 @@ def test_an_arm_with_a_reversed_motor_is_let_go_of():
                 if (np.abs(qd) > limit).any())
     assert rig.times[-1] - over < 0.1
     assert not rig.sent[-1].command.any()
+    rig.check()
+
+
+def test_a_controller_that_lets_the_arm_run_away_is_replaced():
+    rig, controller = passing()
+    rig.run(0.6, lambda q, qd: rne.gravity_torque(ROBOT, q) + np.array([90.0, 0, 0, 0, 0, 0]))
+    assert STOPPING in rig.modes
+    assert "its limit is" in rig.gate.cause
+    rig.run(HOLD + RAMP + SLACK)
+    assert rig.mode is FAULT
+    assert np.abs(rig.speeds[-1]).max() < 1.0
+    assert controller is not None
     rig.check()
 
 

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from support.gated import (
     FAULT,
+    HOLD,
     INACTIVE,
     PASSING,
+    RAMP,
     RATE,
     RELEASED,
     SLACK,
@@ -88,6 +90,16 @@ def test_a_requested_stop_wins_over_automatic_recovery_and_over_a_recovery_befor
     rig.gate.stop(rig.now, "~/stop was called")
     rig.run(0.2, controller)
     assert rig.mode is RELEASED
+
+
+@pytest.mark.parametrize("policy", ["ramp", "hold", "release"])
+def test_the_end_of_the_gate_is_a_stop_that_ends(policy):
+    rig, controller = passing(stop=StopPlan(policy=policy, hold_time=HOLD, ramp_time=RAMP))
+    rig.gate.stop(rig.now, "deactivated", ending=True)
+    rig.run(HOLD + RAMP + SLACK, controller)
+    assert rig.mode is INACTIVE
+    assert not rig.sent[-1].command.any()
+    rig.check()
 
 
 # -- ends -------------------------------------------------------------------------------------------------------------

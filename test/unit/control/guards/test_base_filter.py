@@ -116,6 +116,13 @@ def test_a_message_that_comes_late_is_refused():
         raise AssertionError("an ever older base motion was taken")
 
 
+def test_after_a_gap_any_clock_is_taken_and_no_jump_is_one():
+    filter_ = BaseFilter(sensor(), G)
+    fed(filter_)
+    filter_.accept(reading(0.5), 10.0)
+    assert not filter_.motion.packed(G)[9:].any(), "no difference over the gap"
+
+
 def test_orientation_is_needed_where_gravity_is_not_measured():
     for kind in ("without_gravity", "ignored"):
         with pytest.raises(StateError, match="no orientation"):

@@ -25,6 +25,13 @@ def report(asked, *, qd=(0.0, 0.0, 0.0), rate=np.inf, saturation="joint", q=Q):
     return clamp_report(asked, limited, limits, q)
 
 
+def test_walls_and_stops_say_where_the_joint_is():
+    said = report(terms(feedback=[0.0, 4.0, -3.0]))
+    assert "joint 'elbow' asked for 4 (feedback 4) and got 2: it is at 1.95, 0.05 before its upper position" in said
+    assert "joint 'wrist' asked for -3 (feedback -3) and got 0: it is at -2.1, 0.1 beyond its lower position" in said
+    assert "base" not in said
+
+
 def test_overspeed_rate_and_scaling_are_named():
     assert "it is faster than its velocity limit 1" in report(terms(), qd=(1.5, 0.0, 0.0))
     assert report(terms(feedback=[50.0, 0, 0]), rate=1000.0).endswith("and got 1: its effort may change by 1000 per s")

@@ -5,10 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rne_dynamics.control.guards.effort_limiter import EFFORT, RATE, STOP, VELOCITY
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.guards.effort_limiter import EFFORT, EXCESS, RATE, STOP, VELOCITY
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter as Limiter
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.thresholds import LONGEST_STEP
+from rne_dynamics.control.tracking_law import integrate_error
 from rne_dynamics.errors import ControlError
 
 ZERO = np.zeros(2)
@@ -56,6 +58,21 @@ def test_scaling_keeps_the_direction_of_the_motion_and_the_whole_support():
     assert not free.any
 
 
+def test_scaling_leaves_nothing_where_the_support_alone_is_beyond_the_limit():
+    done = limit(limiter(saturation="direction"), support=[60.0, 5.0], motion=[1.0, 6.0])
+    np.testing.assert_array_equal(done.command, [50.0, 5.0])
+    done = limit(limiter(saturation="direction"), support=[60.0, 5.0], motion=[-20.0, 6.0])
+    np.testing.assert_array_equal(done.command, [40.0, 11.0])  # the motion relieves that joint
+
+
+def test_walls_stay_whole_where_motion_is_scaled():
+    made = limiter(saturation="direction", inertia=(2.0, 0.5))
+    limit(made)
+    done = limit(made, motion=[100.0, 1.0], q=[0.0, 1.96])
+    wall = -0.5 * 10.0**2 * 0.06
+    np.testing.assert_allclose(done.command, [50.0, wall + 0.5 * 0.4], rtol=1e-12)
+
+
 # -- the rate ---------------------------------------------------------------------------------------------------------
 
 
@@ -66,6 +83,18 @@ def test_steps_start_from_what_the_motors_give():
     np.testing.assert_allclose(done.command, [11.0, -10.5], rtol=1e-15)
     np.testing.assert_array_equal(done.flags, [RATE, 0])
     np.testing.assert_array_equal(made.last, done.command)
+
+
+def test_a_pause_is_no_licence_and_time_that_runs_back_allows_nothing():
+    made = limiter(rate=[1000.0, 1000.0])
+    np.testing.assert_allclose(limit(made, support=[50.0, 20.0], dt=5.0).command, 1000.0 * LONGEST_STEP, rtol=1e-15)
+    np.testing.assert_allclose(limit(made, support=[50.0, 20.0], dt=-1.0).command, 1000.0 * LONGEST_STEP, rtol=1e-15)
+
+
+def test_present_efforts_beyond_the_limit_count_as_at_it():
+    made = limiter(rate=[1000.0, 1000.0])
+    made.start(np.array([80.0, -80.0]))
+    np.testing.assert_array_equal(made.last, [50.0, -20.0])
 
 
 def test_a_limit_lowered_below_the_last_command_is_reached_at_the_rate_and_no_faster():
@@ -85,6 +114,14 @@ def test_a_limit_lowered_below_the_last_command_is_reached_at_the_rate_and_no_fa
     np.testing.assert_allclose(np.array(commands)[:, 1], 5.0, rtol=1e-12)
     step = limit(made, support=[-60.0, 5.0]).command[0] - 10.0
     np.testing.assert_allclose(step, -0.1, rtol=1e-12)  # once there, the new rate holds
+
+
+def test_limits_changed_twice_on_the_way_down_keep_the_fastest_rate():
+    made = limiter(rate=[1000.0, 1000.0])
+    made.start(np.array([50.0, 0.0]))
+    for rate in (200.0, 100.0):
+        made.change(EffortLimits([10.0, 10.0], rate, np.inf, -np.inf, np.inf, 0.0))
+    np.testing.assert_allclose(limit(made, support=[50.0, 0.0]).command[0], 49.0, rtol=1e-15)
 
 
 def test_letting_go_knows_neither_walls_nor_speeds():
@@ -127,6 +164,57 @@ def test_the_wall_never_pulls_outwards():
     np.testing.assert_array_equal(fast_inwards.command, 0.0)
     beyond = limit(made, q=[1.2, 0.0], qd=[-30.0, 0.0])  # the brake on overspeed must not push outwards here either
     np.testing.assert_array_equal(beyond.command, 0.0)
+
+
+@given(st.floats(-1e-7, 1e-7), st.floats(-5.0, 5.0), st.floats(-40.0, 40.0))
+@settings(derandomize=True, max_examples=30)
+def test_nothing_jumps_at_a_margins_edge_or_at_the_velocity_limit(offset_, qd, motion):
+    for where in ({"q": 0.8, "qd": qd}, {"q": 0.2, "qd": 2.0}, {"q": 0.2, "qd": -2.0}, {"q": 1.0, "qd": qd}):
+        efforts = []
+        for offset in (-abs(offset_), abs(offset_)):
+            made = limiter(effort=[1e4, 1e4])
+            limit(made)
+            moved = {"q": [where["q"] + offset, 0.0], "qd": [where["qd"] + offset, 0.0]}
+            efforts.append(limit(made, motion=[motion, 0.0], **moved).command[0])
+        slope = 2.0 * 10.0 * (10.0 + 2.0 * 5.0 / 0.04 + 2.0) + 40.0 * (1.0 / 0.2 + 1.0 / (EXCESS * 2.0))
+        assert abs(efforts[1] - efforts[0]) <= 2.0 * abs(offset_) * slope + 1e-9
+
+
+def test_a_joint_that_starts_in_its_margin_or_beyond_is_left_there():
+    made = limiter()
+    for q in ([0.9, -2.5], [0.9, -2.5]):
+        done = limit(made, support=[5.0, 1.0], q=q)
+        np.testing.assert_array_equal(done.command, [5.0, 1.0])
+        assert not done.any
+    further = limit(made, q=[0.95, -2.6])
+    np.testing.assert_allclose(further.command, [-2.0 * 100.0 * 0.05, 0.5 * 100.0 * 0.1], rtol=1e-12)
+    # the spring's rest goes inwards with the joint, and stays there
+    limit(made, q=[0.85, -2.2])
+    np.testing.assert_allclose(limit(made, q=[0.9, -2.2]).command, [-2.0 * 100.0 * 0.05, 0.0], rtol=1e-12)
+    limit(made)
+    np.testing.assert_allclose(limit(made, q=[0.9, 0.0]).command, [-2.0 * 100.0 * 0.1, 0.0], rtol=1e-12)
+
+
+def test_starting_again_leaves_the_joint_where_it_then_is():
+    made = limiter()
+    limit(made)
+    assert limit(made, q=[0.9, 0.0]).command[0] < 0.0
+    made.start(ZERO)
+    np.testing.assert_array_equal(limit(made, q=[0.9, 0.0]).command, 0.0)
+
+
+def test_without_a_margin_the_limit_itself_is_the_wall():
+    made = limiter(margin=0.0)
+    np.testing.assert_array_equal(limit(made, motion=[9.0, 0.0], q=[0.999, 0.0]).command, [9.0, 0.0])
+    np.testing.assert_array_equal(limit(made, motion=[9.0, 0.0], q=[1.0, 0.0]).command, 0.0)
+    np.testing.assert_allclose(limit(made, q=[1.1, 0.0]).command, [-2.0 * 100.0 * 0.1, 0.0], rtol=1e-12)
+
+
+def test_joints_without_limits_have_no_walls():
+    made = limiter(lower=-np.inf, upper=np.inf, velocity=np.inf)
+    done = limit(made, motion=[9.0, -9.0], q=[1e6, -1e6], qd=[1e6, -1e6])
+    np.testing.assert_array_equal(done.command, [9.0, -9.0])
+    assert not done.any
 
 
 # -- overspeed --------------------------------------------------------------------------------------------------------
@@ -174,6 +262,13 @@ def test_times_inertias_efforts_and_shapes_are_checked():
         limit(made, q=[0.0])
     with pytest.raises(ControlError, match="limits are for 3 joints; the limiter has 2"):
         made.change(EffortLimits(np.ones(3), np.inf, np.inf, -1.0, 1.0, 0.0))
+
+
+def test_the_flags_keep_integrators_from_winding_up():
+    done = limit(limiter(), motion=[100.0, 1.0])
+    gains = Gains(p=np.full(2, 100.0), d=np.full(2, 20.0), i=np.full(2, 10.0), i_clamp=np.full(2, 50.0))
+    integral = integrate_error(gains, [0.1, 0.1], [1.0, 1.0], 0.01, done.saturated)
+    np.testing.assert_allclose(integral, [0.1, 0.11], rtol=1e-15)
 
 
 # -- whatever comes in ------------------------------------------------------------------------------------------------
@@ -228,6 +323,21 @@ def test_no_input_breaks_what_is_promised(limits, messages, inertia):
             continue
         done = made.limit(*inputs, dt)
         promised(done, made.limits, last, inputs, np.where(np.abs(last) > made.limits.effort, fastest, rate), dt)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("saturation", ["joint", "direction"])
+def test_thousands_of_random_cycles_keep_what_is_promised(saturation):
+    rng = np.random.default_rng(7)
+    made = limiter(saturation=saturation, rate=[2000.0, 500.0])
+    seen = 0
+    for _ in range(2500):
+        inputs = list(rng.normal(size=(4, 2)) * np.array([[40.0], [60.0], [1.2], [2.0]]))
+        dt, last = float(rng.choice([0.0, 0.001, 0.005, 0.5])), made.last
+        done = made.limit(*inputs, dt)
+        promised(done, made.limits, last, inputs, made.limits.rate, dt)
+        seen |= int(np.bitwise_or.reduce(done.flags))
+    assert seen == EFFORT | RATE | STOP | VELOCITY
 
 
 def promised(done, limits, last, inputs, rate, dt):

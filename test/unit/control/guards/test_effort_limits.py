@@ -44,5 +44,10 @@ def test_unusable_limits_are_refused_and_the_joint_is_named(change, said):
         EffortLimits(**{**GOOD, **change})
 
 
+def test_margins_that_meet_are_allowed():
+    limits = EffortLimits(**{**GOOD, "margin": [1.0, 0.0]})
+    np.testing.assert_array_equal(limits.lower + limits.margin, [0.0, -np.inf])
+
+
 def test_stopping_speed_of_walls():
     np.testing.assert_allclose(EffortLimits(**GOOD).stopping_speed, STOPPING * 20.0 * np.array([0.1, 0.1]), rtol=1e-15)

@@ -9,7 +9,7 @@ import pytest
 from support.arms import MASS, chain, slider
 
 from rne_dynamics.control.felt_inertia import felt_inertia
-from rne_dynamics.control.guards.effort_limiter import EFFORT, STOP, EffortLimiter
+from rne_dynamics.control.guards.effort_limiter import EFFORT, EXCESS, RATE, STOP, EffortLimiter
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
@@ -98,6 +98,39 @@ def test_a_hand_that_pushes_on_is_held_within_the_margin():
     assert (flags[-1] == STOP).all()
 
 
+def test_where_the_effort_does_not_suffice_it_brakes_with_all_there_is():
+    robot = slider(limits=STOPS)
+    weak = replace(CART, effort=[20.0])
+    q, qd, efforts, flags = drive(robot, weak, [0.8], [3.0], seconds=0.3)
+    unbraked = drive(robot, replace(CART, margin=0.0), [0.8], [3.0], seconds=0.3)
+    inside = (q[:-1, 0] > 1.0 - MARGIN * 0.95) & (qd[:-1, 0] > 0.0)
+    assert (efforts[inside] == -20.0).all()
+    assert (flags[inside] == STOP | EFFORT).all()
+    assert q.max() == pytest.approx(1.0)
+    assert unbraked[0].max() == pytest.approx(1.0)
+    arrives = [float(speeds[np.argmax(places >= 1.0 - 1e-3) - 1, 0]) for places, speeds in ((q, qd), unbraked[:2])]
+    # of v² − v₀² = 2 a s the wall takes all but the few steps that the state is old
+    assert arrives[0] < np.sqrt(3.0**2 - 2.0 * 20.0 / MASS * 0.9 * MARGIN)
+    assert arrives[1] == pytest.approx(3.0)
+
+
+def test_an_effort_that_always_pushes_out_does_not_get_to_the_limit():
+    robot = slider(limits=STOPS)
+    q, qd, _, _ = drive(robot, replace(CART, effort=[100.0]), [0.0], [0.0], motion=lambda q, qd: np.array([80.0]))
+    assert q.max() < 1.0
+    balance = 80.0 / (80.0 / MARGIN + MASS * FREQUENCY**2)  # outwards 80 (1 − p/m), inwards the spring
+    np.testing.assert_allclose([q[-1, 0], qd[-1, 0]], [1.0 - MARGIN + balance, 0.0], atol=1e-4)
+
+
+def test_a_rate_limit_delays_the_wall_and_is_never_exceeded():
+    robot = slider(limits=STOPS)
+    slow = EffortLimits([500.0], [5000.0], np.inf, -1.0, 1.0, MARGIN, FREQUENCY)
+    q, _, efforts, flags = drive(robot, slow, [0.8], [2.0])
+    assert q.max() < 1.0
+    assert np.abs(np.diff(efforts, axis=0)).max() <= 5.0 * (1.0 + 1e-12)
+    assert (flags & RATE).any()
+
+
 def test_a_late_state_does_not_make_a_wall_throw_back_an_arm_whose_joints_yield():
     robot = load_urdf("panda")
     # of its inertia joint 3 feels a 24th while joint 1 yields
@@ -121,6 +154,15 @@ def test_a_matrix_that_is_no_mass_matrix_is_refused():
             felt_inertia(bad)
 
 
+def test_overspeed_stays_within_its_tolerance():
+    robot = slider()
+    limits = EffortLimits([500.0], np.inf, 1.5, -np.inf, np.inf, 0.0, FREQUENCY)
+    _, qd, _, _ = drive(robot, limits, [0.0], [0.0], motion=lambda q, qd: np.array([80.0]))
+    assert qd.max() < 1.5 * (1.0 + EXCESS)
+    excess = 80.0 / (80.0 / (EXCESS * 1.5) + 2.0 * MASS * FREQUENCY)  # what still drives it against the damper
+    np.testing.assert_allclose(qd[-1, 0], 1.5 + excess, rtol=1e-9)
+
+
 @pytest.mark.parametrize("depth", [0.5, 1.5])
 def test_an_arm_that_starts_in_a_margin_or_beyond_stays_where_it_is(depth):
     robot = chain(2)  # limits narrower than the arm's own
@@ -131,3 +173,12 @@ def test_an_arm_that_starts_in_a_margin_or_beyond_stays_where_it_is(depth):
     np.testing.assert_allclose(q, np.broadcast_to(start, q.shape), atol=1e-9)
     np.testing.assert_allclose(efforts[0], gravity_torque(robot, start), rtol=1e-12)
     assert not flags[0].any()
+
+
+def test_it_leaves_its_margin_when_it_is_asked_to():
+    robot = chain(2)
+    start, goal = np.array([1.05, -0.95]), np.array([0.5, 0.0])
+    limits = EffortLimits([200.0, 200.0], 20000.0, 5.0, -1.0, 1.0, MARGIN, FREQUENCY)
+    q, *_ = drive(robot, limits, start, [0.0, 0.0], seconds=2.0, motion=lambda q, qd: 8.0 * (goal - q) - 3.0 * qd)
+    np.testing.assert_allclose(q[-1], goal, atol=0.02)
+    assert q[:, 0].max() <= 1.05 + 1e-9

@@ -11,8 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.filtered import NOW, Stream, limits
 
+from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.errors import ControlError, StateError, StateProblem
+
+
+def test_after_a_reset_the_arm_is_wherever_the_next_state_finds_it():
+    stream = Stream()
+    stream.state(0.0, qd=(1.0, 1.0))
+    stream.filter.reset()
+    assert stream.state(0.5, (3.0, -9.0), (7.0, 7.0), missing=True) is True
+    assert stream.q.tolist() == [3.0, -9.0]
+    assert stream.qd.tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(("first", "value"), [(True, math.nan), (False, -math.inf)])
@@ -67,6 +77,28 @@ def test_a_stream_that_stays_where_it_jumped_to_is_refused_until_reset():
     assert stream.state(1.001, (place, 0.0)) is False
 
 
+def test_an_arm_that_moves_on_after_a_broken_message_is_taken():
+    stream = Stream()
+    stream.state(0.0)
+    stream.refused(0.001, (0.02, 0.0))
+    for k in range(2, 20):
+        assert stream.state(0.001 * k, (0.002 * k, 0.0)) is False, "as fast as its limit, through where the jump led to"
+
+
+def test_a_second_sender_without_numbers_shows_in_its_jumps():
+    stream = Stream()
+    stream.state(0.0)
+    for k in range(1, 500):
+        assert stream.state(0.001 * k, (0.001 * k, 0.0)) is False
+        assert stream.refused(0.001 * k + 0.0005, (1.0, 1.0)) is StateProblem.POSITION_JUMP
+
+
+def test_without_a_velocity_limit_places_and_velocities_are_not_judged():
+    stream = Stream(velocity=(np.inf, 2.0))
+    stream.state(0.0)
+    assert stream.state(0.001, (300.0, 0.0), (9e4, 0.0)) is False
+
+
 @pytest.mark.parametrize(("low", "speed"), [(-math.pi, 1.9), (0.0, -1.9)])
 def test_a_continuous_joint_is_unwrapped_over_many_turns(low, speed):
     stream = Stream()
@@ -76,6 +108,12 @@ def test_a_continuous_joint_is_unwrapped_over_many_turns(low, speed):
         stream.state(0.01 * k, (0.0, (place - low) % (2.0 * math.pi) + low), missing=True)
         assert stream.q[1] == pytest.approx(place, rel=1e-12, abs=1e-12)
     assert stream.qd[1] == pytest.approx(speed, rel=1e-9)
+
+
+def test_a_joint_with_stops_does_not_wrap():
+    stream = Stream()
+    stream.state(0.0, (3.14, 0.0))
+    assert stream.refused(0.001, (-3.14, 0.0)) is StateProblem.POSITION_JUMP
 
 
 def test_a_velocity_far_beyond_its_limit_is_refused():
@@ -181,3 +219,37 @@ def test_limits_that_make_no_sense_are_refused(given, said):
 def test_the_error_can_be_pickled():
     error = pickle.loads(pickle.dumps(StateError("joint state: bad", StateProblem.DELAYED)))
     assert (str(error), error.problem) == ("joint state: bad", StateProblem.DELAYED)
+
+
+def same_memory(one, other):
+    return all(
+        np.array_equal(getattr(one.filter, name), getattr(other.filter, name), equal_nan=True)
+        for name in ("_whole", "_clock", "_table")
+    )
+
+
+def test_what_the_law_expects_counts_for_the_next_state_settled_or_not():
+    one, other, neither = Stream(), Stream(), Stream()
+    for k in range(1, 20):
+        for stream in (one, other, neither):
+            stream.state(1e-3 * k, (0.0, 0.5e-3 * k), (0.0, 0.5))
+            if stream is not neither:
+                feedback = np.array([0.01 * k, 0.0])
+                reference = Reference(np.zeros(2), np.full(2, 0.5), np.zeros(2))
+                stream.filter.expect(1e-3 * k, reference, np.zeros(2), feedback, np.full(2, 0.5))
+        one.filter.settle()
+    for stream in (one, other, neither):
+        stream.state(0.02, (0.0, 0.01), (0.0, 0.5))
+    assert same_memory(one, other)
+    assert not same_memory(one, neither)
+
+
+def test_what_the_law_expected_before_a_reset_does_not_count_after_it():
+    one, other = Stream(), Stream()
+    for stream in (one, other):
+        stream.state(0.001)
+    other.filter.expect(0.001, Reference(*np.ones((3, 2))), np.ones(2), np.ones(2), np.ones(2))
+    for stream in (one, other):
+        stream.filter.reset()
+        stream.state(0.002)
+    assert same_memory(one, other)

@@ -61,12 +61,37 @@ def test_the_other_sender_is_not_taken_for_the_arm_when_its_own_falls_silent():
     assert fates == {StateProblem.TWO_SENDERS}
 
 
+def test_two_senders_at_once_are_both_refused_after_a_reset_too():
+    stream = Stream()
+    stream.run(0.0, 1.1)
+    both(stream, 1.1 + 0.001 * np.arange(100), range(500, 600), range(9000, 9100))
+    stream.filter.reset()
+    mine, other = both(stream, 1.2 + 0.001 * np.arange(100), range(600, 700), range(9100, 9200))
+    assert set(mine + other) == {StateProblem.TWO_SENDERS}
+
+
+def test_messages_may_be_lost():
+    stream = Stream()
+    assert stream.state(0.0, sequence=1) is True
+    assert stream.state(0.001, sequence=90) is False
+    assert stream.state(0.08, sequence=500) is False
+
+
 def test_a_driver_that_starts_again_is_followed_after_a_reset():
     stream = Stream()
     stream.alone(1, 1500)
     stream.filter.reset()
     assert stream.state(3.0, sequence=1) is True
     assert stream.state(3.001, sequence=2) is False
+
+
+def test_a_driver_that_starts_again_unnoticed_is_followed_when_it_was_alone_for_long():
+    stream = Stream(timeout=0.0)
+    stream.alone(1, 1500)
+    fates = [stream.fate(1.6 + 0.001 * k, sequence=k + 1) for k in range(7000)]
+    assert fates.count(True) == 1
+    assert set(fates[: fates.index(True)]) == {StateProblem.OUT_OF_ORDER}, "there was never more than one"
+    assert fates.index(True) <= 1000
 
 
 #: Publication numbers and stamps (ms) as they were taken at starts, three on a busy machine (2 cores, Fast DDS): the

@@ -30,6 +30,13 @@ def uneven(rng, count):
     return np.round(np.cumsum(np.exp(rng.uniform(np.log(2e-5), np.log(2e-2), count))), 9)
 
 
+@pytest.mark.parametrize("frequency", [1.0, 50.0, 400.0])
+def test_a_constant_speed_is_approached_as_the_filter_does_whatever_the_steps(frequency):
+    t = uneven(np.random.default_rng(1), 400)
+    expected = 0.7 * -np.expm1(-2.0 * math.pi * frequency * (t - t[0]))
+    np.testing.assert_allclose(estimated(t, 0.7 * t, frequency), expected, rtol=1e-9, atol=1e-10)
+
+
 def test_any_motion_gives_the_filters_answer_to_its_points_joined_by_lines():
     rng = np.random.default_rng(2)
     t = uneven(rng, 60)
@@ -56,6 +63,29 @@ def test_the_noise_gain_is_as_documented():
     assert gain == pytest.approx(290.0, rel=0.01)
     noise = np.random.default_rng(3).normal(0.0, 1e-5, 40_000)
     assert estimated(DT * np.arange(len(noise)), noise)[100:].std() == pytest.approx(1e-5 * gain, rel=0.02)
+
+
+@pytest.mark.parametrize("frequency", [1.0, 10.0, 50.0, 200.0])
+def test_a_sine_comes_out_smaller_and_later_as_documented(frequency):
+    w, a = 2.0 * math.pi * frequency, math.exp(-2.0 * math.pi * 50.0 * DT)
+    z = np.exp(1j * w * DT)
+    response = (1.0 - a) * (1.0 - 1.0 / z) / DT / (1.0 - a / z)
+    t = DT * np.arange(1000)
+    out = estimated(t, 0.01 * np.sin(w * t))
+    np.testing.assert_allclose(out[500:], 0.01 * (response * np.exp(1j * w * t)).imag[500:], atol=1e-8)
+
+
+def test_states_that_come_in_a_bunch_without_stamps_make_no_spike():
+    limits = StateLimits(np.array([2.0]), np.array([False]), 0.1, 50.0, ("j",))
+    guard, q, qd, speeds = StateFilter(limits), np.zeros(1), np.zeros(1), []
+    for k in range(2000):
+        q[0] = 1e-3 * k  # 1 rad/s, but ten states arrive at once every 10 ms
+        guard.accept(0, 0.01 * (k // 10), q, qd, velocity_missing=True)
+        speeds.append(qd[0])
+    rate = 2.0 * math.pi * 50.0
+    peak = rate * 0.01 / -math.expm1(-rate * 0.01)  # the filter's answer to a step of 10 mrad each 10 ms
+    assert min(speeds[1000:]) > 0.0
+    assert max(speeds[1000:]) < peak
 
 
 def test_a_velocity_that_is_given_is_where_the_estimate_goes_on_from():

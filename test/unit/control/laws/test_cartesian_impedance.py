@@ -167,6 +167,37 @@ def test_a_motion_through_a_singular_posture_is_tracked(name, mode):
     assert np.abs(loop.arm.state.qd).max() < 1e-3
 
 
+@pytest.mark.slow
+def test_an_arm_that_is_pushed_while_it_is_stretched_out_comes_back():
+    start = np.array([0.0, -0.4, 0.0, -0.3, 0.0, 0.0])  # elbow and wrist straight
+    loop = Loop("ur10", "cartesian_impedance", {"link": "tool0"}, start)
+    for _ in range(60):
+        q = loop.arm.state.q
+        loop.push = tool_jacobian(loop.robot, "tool0", q).T @ np.array([-60.0, 40.0, -80.0, 0.0, 5.0, 0.0])
+        loop.run(0.02)
+    assert np.linalg.norm(pose(loop.robot, "tool0", loop.q[-1])[1] - pose(loop.robot, "tool0", start)[1]) > 0.03
+    loop.push[:] = 0.0
+    loop.run(6.0)
+    assert np.isfinite(loop.efforts).all()
+    assert np.abs(loop.arm.state.qd).max() < 1e-2
+    np.testing.assert_allclose(pose(loop.robot, "tool0", loop.q[-1])[1], pose(loop.robot, "tool0", start)[1], atol=0.01)
+
+
+def test_force_and_moment_of_the_spring_are_limited():
+    law = rne.CartesianImpedance(
+        PANDA, "panda_link8", stiffness=(1000.0,) * 3 + (50.0,) * 3, force_limit=20.0, moment_limit=3.0,
+        null_space_stiffness=0.0, friction_compensation=None, rate=1e5,
+    )
+    q, still = START["panda"], np.zeros(7)
+    aim = q + np.array([0.3, 0.2, -0.2, 0.3, 0.2, -0.2, 0.5])
+    torque = law.law(q, still, rne.Reference(aim, still, still)).feedback
+    J = tool_jacobian(PANDA, "panda_link8", q, np.zeros(3))
+    wrench = np.linalg.lstsq(J.T, torque, rcond=None)[0]
+    np.testing.assert_allclose(J.T @ wrench, torque, atol=1e-9)
+    assert np.linalg.norm(wrench[:3]) == pytest.approx(20.0)
+    assert np.linalg.norm(wrench[3:]) == pytest.approx(3.0)
+
+
 @pytest.mark.parametrize("angle", [0.0, 1e-5, 1.0, np.pi - 1e-10, np.pi])
 def test_the_error_of_a_turn_is_its_rotation_vector(angle):
     rng = np.random.default_rng(4)
@@ -175,6 +206,16 @@ def test_the_error_of_a_turn_is_its_rotation_vector(angle):
         found = np.array(rotation_vector((turn * R).as_matrix().ravel(), R.as_matrix().ravel()))
         assert np.linalg.norm(found) == pytest.approx(angle, abs=1e-7)
         np.testing.assert_allclose(Rotation.from_rotvec(found).as_matrix(), turn.as_matrix(), atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["panda", "four_joint_arm"])  # with more joints than a pose needs, and fewer
+def test_defaults_follow_a_move_on_every_arm(name):
+    loop = Loop(name, "cartesian_impedance", {})
+    assert rate_warnings(loop.law, 250.0) == ()
+    move = rne.Quintic(loop.start, loop.start + 0.3, 1.0)
+    loop.run(1.5, move.sample)
+    np.testing.assert_allclose(loop.arm.state.q, loop.start + 0.3, atol=0.02)
+    assert np.abs(loop.arm.state.qd).max() < 0.01
 
 
 def test_a_given_stiffness_that_is_softened_is_reported_by_axis():

@@ -13,7 +13,7 @@ from support.mechanisms import five_bar
 import rne_dynamics as rne
 from rne_dynamics.control.control_law import rate_warnings
 from rne_dynamics.control.laws import find_law
-from rne_dynamics.control.laws.disturbance_observer import BOUND, LIMITED
+from rne_dynamics.control.laws.disturbance_observer import BOUND, LIMITED, SETTLING
 from rne_dynamics.errors import ControlError
 
 PANDA = rne.load_urdf("panda")
@@ -75,6 +75,27 @@ def test_errors_of_the_model_leave_a_part_of_the_error(deviation, weight, part, 
     rms, less = (np.sqrt((errors**2).mean(axis=0)).max() for errors in (plain, better))
     assert less < part * rms
     assert np.abs(better[-50:]).max() < at_rest * np.abs(plain[-50:]).max()
+
+
+def test_where_the_model_is_right_it_is_no_worse():
+    plain, better = (followed(law, Deviation()) for law in (rne.ComputedTorque(PANDA, GAINS), observer()))
+    assert np.abs(better).max() < 1.02 * np.abs(plain).max()
+
+
+def test_a_held_arm_that_is_pushed_does_not_wind_up():
+    law, pushed, free = observer(), Q - 0.2, np.zeros(7, bool)
+    moving = HELD._replace(qd=ZERO + 0.1)
+
+    def after(integral, reference, seconds):
+        for _ in range(round(seconds / PERIOD)):
+            integral = law.next_integral(integral, pushed, reference, PERIOD, free)
+        return integral
+
+    np.testing.assert_array_equal(after(ZERO, HELD, 1.0), ZERO)
+    np.testing.assert_allclose(after(ZERO, moving, 0.1), 0.02)
+    np.testing.assert_allclose(after(ZERO, HELD, 3.0), 0.2 * SETTLING, rtol=0.01)
+    law.restart()
+    np.testing.assert_array_equal(after(ZERO, HELD, 1.0), ZERO)
 
 
 def test_a_correction_is_bounded_and_its_integral_only_shrinks_there_or_where_an_effort_is_limited():

@@ -16,10 +16,12 @@ import rne_dynamics as rne
 from rne_dynamics.control.control_law import rate_warnings
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.tree import Friction, Limits
 
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
 PANDA = rne.load_urdf("panda")
+PANDA_COULOMB = joint_friction(PANDA).coulomb_forward
 
 
 def state(robot, seed=0):
@@ -76,6 +78,15 @@ def test_friction_that_is_not_there_drives_no_joint_half_its_velocity_limit_too_
     held, whole = 0.5 * robot.velocity_limit * np.diag(D), law.friction_torque(speed, np.zeros(robot.n))
     assert (np.abs(whole) > held).any()
     np.testing.assert_allclose(friction, np.clip(whole, -held, held), rtol=1e-4)
+
+
+def test_friction_is_compensated_whole_where_the_description_has_no_velocity_limit():
+    text = re.sub(r'velocity="[^"]*"', 'velocity="0"', text_of("puma560"))
+    robot = rne.load_urdf(text)
+    law = rne.JointImpedance(robot, 1.0, 1.0, rne.FrictionCompensation())
+    still, speed = np.zeros(6), np.full(6, 0.5)
+    friction = law.law(still, speed, rne.Reference(still, speed, still)).friction
+    np.testing.assert_allclose(friction, law.friction_torque(speed, still), rtol=1e-12)
 
 
 @pytest.mark.parametrize("robot", [PANDA, rough_five_bar()], ids=["open", "loops"])
@@ -147,6 +158,15 @@ def test_modes_that_the_rate_cannot_damp_are_softened_and_reported_with_the_figu
     assert rate_warnings(rne.JointImpedance(PANDA), 250.0) == ()
 
 
+def test_a_softened_law_is_stable_at_its_rate_and_not_driven_far_below():
+    law = rne.JointImpedance(PANDA, 5000.0, 0.2, None, 1000.0)
+    assert 100.0 < law.lowest_rate < 1000.0
+    loop = Loop("panda", "joint_impedance", {"stiffness": 5000.0, "damping_ratio": 0.2})
+    loop.arm.data.qpos[:] += 0.01
+    loop.run(3.0)
+    assert np.abs(loop.run(0.1) - loop.start).max() < 1e-4
+
+
 def test_a_late_loop_softens_more_and_regains_the_stiffness_slowly():
     law = rne.JointImpedance(PANDA, 87.0, 1.0, None, 1000.0)
     q, still = START["panda"], np.zeros(7)
@@ -180,3 +200,10 @@ def test_motors_that_depend_on_each_other_are_refused():
 def test_numbers_that_make_no_spring_are_refused(values, message):
     with pytest.raises(ControlError, match=message):
         rne.JointImpedance(PANDA, *values)
+
+
+def test_the_dead_band_of_friction_is_reported_for_a_given_stiffness():
+    law = rne.JointImpedance(PANDA, np.where(np.arange(7) == 4, 2.0, 100.0), 1.0, None, 1000.0)
+    np.testing.assert_allclose(law.dead_band[4], PANDA_COULOMB[4] / 2.0)
+    texts = rate_warnings(law, 1000.0)
+    assert any(re.search(r"friction holds joints .*panda_joint5 up to 0\.21", text) for text in texts)

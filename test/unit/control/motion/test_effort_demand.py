@@ -7,18 +7,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.mechanisms import four_bar
-from support.supervised import accepted, settings
+from support.supervised import Rig, accepted, settings
 
 import rne_dynamics as rne
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
-from rne_dynamics.control.motion.acceptance import Points
+from rne_dynamics.control.motion.acceptance import Accepted, Points
 from rne_dynamics.control.motion.effort_demand import EffortDemand
+from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.motion.takeover import takeover
+from rne_dynamics.control.supervision.answer import OVERSPEED
+from rne_dynamics.control.supervision.settings import Settings
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.errors import TrajectoryError
+from rne_dynamics.model.robot import RobotModel
 
 ARMS = {name: rne.load_urdf(name) for name in ("panda", "puma560", "planar2")}
 PANDA = ARMS["panda"]
@@ -27,6 +32,73 @@ START = np.array([0.0, -0.5, 0.0, -1.8, 0.0, 1.5, 0.4])
 
 def table(times: np.ndarray, q: np.ndarray, qd: np.ndarray | None = None, qdd: np.ndarray | None = None) -> Points:
     return Points(np.arange(q.shape[1]), np.asarray(times, dtype=float), q, qd, qdd)
+
+
+def random_points(robot: RobotModel, rng: np.random.Generator) -> tuple[np.ndarray, Points]:
+    """Points near the velocity limits, reversals among them: positions alone, or with velocities and accelerations."""
+    lower, upper = np.maximum(robot.lower, -2.5) + 0.1, np.minimum(robot.upper, 2.5) - 0.1
+    gaps, order = rng.uniform(0.1, 0.8, int(rng.integers(2, 7))), int(rng.integers(0, 3))
+    times, q, speed = np.append(0.0, np.cumsum(gaps)), [rng.uniform(lower, upper)], np.zeros(robot.n)
+    for gap in gaps:
+        reverses = rng.random() < 0.4
+        fraction, moves = rng.choice([0.1, 0.3, 0.6, 0.99]), rng.random(robot.n) < rng.choice([0.3, 1.0])
+        speed = -speed if reverses else fraction * robot.velocity_limit * rng.uniform(-1.0, 1.0, robot.n) * moves
+        q.append(np.clip(q[-1] + gap * speed, lower, upper))
+    rows = np.array(q)
+    qd = np.zeros_like(rows)
+    qd[1:-1] = rng.choice([0.0, 0.5]) * (rows[2:] - rows[:-2]) / (times[2:] - times[:-2])[:, None]
+    return rows[0], table(times, rows, qd if order else None, np.zeros_like(rows) if order > 1 else None)
+
+
+def peak(given: Settings, start: np.ndarray, motion: Accepted, period: float) -> float:
+    """The largest speed of a healthy arm on the motion, in velocity limits."""
+    robot = given.robot
+    assert isinstance(robot, RobotModel)
+    rig = Rig(robot, start.copy(), given, period=period)
+    rig.run(0.2)
+    again = replace(motion, start=rig.supervisor.stamp)
+    rig.supervisor.follow(again.motion(Tolerances(robot.joint_names)), lambda ending, text: None)
+    fastest = 0.0
+    for _ in range(round((motion.trajectory.duration + 0.3) / period)):
+        rig.run(period)
+        fastest = max(fastest, float((np.abs(rig.simulator.state.qd) / robot.velocity_limit).max()))
+    assert rig.mode in (Mode.HOLDING, Mode.TRACKING)
+    rig.check()
+    return fastest
+
+
+def search(name: str, rate: float, bandwidth: float, count: int, seed: int) -> tuple[int, int]:
+    """Random trajectories: the accepted ones followed; how many were accepted, and how many refused."""
+    robot, rng, refused, begun = ARMS[name], np.random.default_rng(seed), 0, 0
+    given = settings(robot, bandwidth=bandwidth)
+    given = replace(given, limits=replace(given.limits, rate=rate * robot.effort_limit))
+    while begun < count:
+        start, points = random_points(robot, rng)
+        try:
+            motion = accepted(given, start, points)
+        except TrajectoryError:
+            refused += 1
+            continue
+        begun += 1
+        fastest = peak(given, start, motion, 0.002)
+        assert fastest < OVERSPEED, f"{name}, rate {rate}, bandwidth {bandwidth}, seed {seed}, number {begun}"
+    return begun, refused
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(ARMS))
+def test_a_healthy_arm_does_not_overspeed_on_what_is_accepted(name):
+    begun, refused = search(name, 100.0, 20.0, 5, 1)
+    assert begun == 5
+    assert refused > 0
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", list(ARMS))
+@pytest.mark.parametrize(("rate", "bandwidth"), [(100.0, 20.0), (30.0, 20.0), (100.0, 40.0)])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_random_trajectory_that_is_accepted_makes_a_healthy_arm_overspeed(name, rate, bandwidth, seed):
+    search(name, rate, bandwidth, 40, 100 + seed)
 
 
 def test_a_reversal_between_straight_lines_is_refused_and_with_velocities_accepted():
@@ -47,6 +119,14 @@ def test_a_corner_at_which_joints_throw_each_other_is_refused():
                      [1.58, 0.37, 0.52, -1.04, -0.14, 0.84, -0.2]])
     with pytest.raises(TrajectoryError, match=r"at 0\.54\d s would throw joint 'panda_joint3' by .* while the efforts"):
         accepted(given, rows[0], table(np.array([0.0, 0.54, 0.84]), rows))
+
+
+def test_straight_lines_that_are_slow_are_accepted():
+    given = settings(PANDA)
+    rows = np.stack([START, START + 0.1, START, START + 0.1])
+    motion = accepted(given, START, table(np.array([0.0, 1.0, 2.0, 3.0]), rows))
+    assert not motion.warning
+    assert peak(given, START, motion, 0.002) < 0.3
 
 
 def test_somewhat_more_than_the_effort_limit_is_accepted_with_a_warning():

@@ -94,6 +94,25 @@ def test_replacing_a_motion_at_any_speed_is_smooth():
         under_way, stamp = other, stamp + 1000
 
 
+@pytest.mark.parametrize("late", [5, 60, 150, 220, 270, 295])
+def test_replacing_a_motion_that_is_being_braked_is_smooth(late):
+    braked, stamp = motion(), START + 500 * MS
+    braked.begin(START, resting())
+    braked.advance(stamp)
+    braked.brake(0.3)
+    stamp += late * MS
+    now = braked.advance(stamp)
+    other = motion(trajectory(4), start=stamp)
+    other.begin(stamp, now, rate=braked.rate, slope=braked.slope)
+    a, b = other.advance(stamp), other.advance(stamp + 1000)
+    same(a, Reference(now.q, now.qd, a.qdd), atol=1e-12)
+    if late <= 150:  # later the rate has no room left to go on falling, and its slope is dropped
+        same(a, now, atol=1e-11)
+        same(b, now, atol=5e-2)
+    places = [other.advance(stamp + k * MS) for k in range(1, 400)]
+    assert np.abs(np.array([p.qdd for p in places])).max() < 150.0
+
+
 def test_velocity_and_acceleration_are_the_derivatives_while_the_speed_changes():
     rng = np.random.default_rng(1)
     one = motion(trajectory(1))
@@ -118,6 +137,18 @@ def test_velocity_and_acceleration_are_the_derivatives_while_the_speed_changes()
     assert checked > 40
 
 
+def test_at_a_steady_speed_it_is_the_same_motion_slower():
+    path, k = trajectory(), 0.25
+    one = motion(path)
+    one.begin(START, resting(path.positions[0]), rate=k)
+    fast = motion(path)
+    fast.begin(START, resting(path.positions[0]))
+    for t in np.linspace(0.0, 3.4, 50):
+        slow = one.advance(START + round(t / k * 1e9), k)
+        full = fast.advance(START + round(t * 1e9))
+        same(slow, Reference(full.q, full.qd * k, full.qdd * k**2), atol=1e-7)
+
+
 def test_at_speed_0_the_reference_rests_and_the_motion_goes_on_afterwards():
     one = motion()
     one.begin(START, resting())
@@ -134,6 +165,27 @@ def test_at_speed_0_the_reference_rests_and_the_motion_goes_on_afterwards():
     same(last, resting(trajectory().positions[-1]))
 
 
+@pytest.mark.parametrize("speed", [np.nan, -1.0, -np.inf])
+def test_a_speed_that_is_none_pauses(speed):
+    one = motion()
+    one.begin(START, resting())
+    for k in range(1, 1000):
+        one.advance(START + k * MS, speed)
+    assert one.rate == 0.0
+    assert one.advance(START + 2000 * MS, np.inf) is one.reference
+    assert one.rate == 0.0
+    one.advance(START + 4000 * MS, np.inf)
+    assert one.rate == 1.0
+
+
+def test_repeated_or_earlier_stamps_leave_the_reference_where_it_is():
+    one = motion()
+    one.begin(START, moving())
+    there = one.advance(START + 300 * MS)
+    same(one.advance(START + 300 * MS), there)
+    same(one.advance(START + 100 * MS), there)
+
+
 def test_after_its_end_it_rests_in_the_last_point_exactly():
     path = trajectory()
     one = motion(path)
@@ -141,6 +193,25 @@ def test_after_its_end_it_rests_in_the_last_point_exactly():
     for late in (3_500 * MS, 3_501 * MS, 10**15):
         same(one.advance(START + late), resting(path.positions[-1]))
         assert one.over
+
+
+def test_a_blend_that_outlasts_the_trajectory_moves_its_end():
+    path = SampledTrajectory([0.0, 0.1], [[0.0] * N, [0.01] * N])
+    one = motion(path)
+    one.begin(START, moving())
+    one.advance(START + 299 * MS)
+    assert not one.over
+    same(one.advance(START + 300 * MS), resting([0.01] * N))
+    assert one.over
+
+
+def test_before_its_start_it_waits_in_its_first_point():
+    one = motion(start=START + 1000 * MS)
+    one.begin(START, moving())
+    same(one.reference, moving(), rtol=1e-12)
+    for wait in (300, 999):
+        same(one.advance(START + wait * MS), resting(trajectory().positions[0]), atol=1e-15)
+    same(one.advance(START + 1700 * MS), trajectory().sample(0.7), atol=1e-8)
 
 
 @pytest.mark.parametrize(("speed", "duration"), [(1.0, 0.05), (0.3, 2.0)])
@@ -201,6 +272,14 @@ def test_it_is_judged_by_its_tolerances_and_the_text_says_by_which(tolerances, m
     outcome = one.judge(START + ms * MS, now.q + away, now.qd + speed)
     assert (outcome and outcome.status) == status
     assert text in (outcome.text if outcome else "")
+
+
+def test_the_largest_error_on_the_way_is_reported():
+    one = motion(**GOAL)
+    one.begin(START, resting())
+    q = one.advance(START + 3_600 * MS).q
+    one.judge(START + 3_600 * MS, q + 0.02, REST)
+    assert one.judge(START + 3_601 * MS, q, REST).text == "goal reached; error 0.00e+00, largest on the way 2.00e-02"
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])

@@ -36,6 +36,26 @@ def test_whatever_is_asked_the_rate_stays_within_bounds_and_is_the_derivative(as
             s, before = now, r
 
 
+def test_a_change_takes_its_time_and_then_the_rate_is_exactly_the_target():
+    rate = PathRate(0, 0.0, 1.0, ramp=0.3)
+    rate.follow(0, 0.2)
+    done = round(1.5 * 0.3 * 0.8 * 1e9)
+    assert rate.at(done - MS)[1] > 0.2
+    assert rate.at(done + 1)[1:] == (0.2, 0.0)
+    peak = max(abs(rate.at(k * MS)[2]) for k in range(360))
+    np.testing.assert_allclose(peak, 1.0 / 0.3, rtol=1e-4)
+
+
+def test_a_change_of_mind_keeps_the_slope_where_the_direction_stays():
+    rate = PathRate(0, 0.0, 0.0)
+    rate.follow(0, 0.5)
+    before = rate.at(80 * MS)
+    rate.follow(80 * MS, 1.0)
+    np.testing.assert_allclose(rate.at(80 * MS), before, rtol=1e-12)
+    rate.follow(90 * MS, 0.0)
+    assert rate.at(90 * MS)[2] == 0.0  # less is asked for: no more of it first
+
+
 def test_a_fall_that_is_called_off_goes_on_for_a_moment():
     rate = PathRate(0, 0.0, 1.0)
     rate.brake(0, 0.3)
@@ -49,3 +69,14 @@ def test_a_fall_that_is_called_off_goes_on_for_a_moment():
     late.brake(0, 0.3)
     late.follow(280 * MS, 1.0)
     assert min(late.at(k * MS)[1] for k in range(280, 900)) >= 0.0
+
+
+def test_a_brake_is_never_longer_than_asked_and_stops_dead():
+    for slope in (0.0, -3.0, 3.0):
+        rate = PathRate(0, 0.0, 0.7, slope)
+        rate.brake(0, 0.25)
+        assert rate.at(250 * MS)[1:] == (0.0, 0.0)
+        rates = [rate.at(k * MS)[1] for k in range(260)]
+        assert max(rates) == 0.7
+        assert (np.diff(rates) <= 0.0).all()
+        assert min(rates) >= 0.0

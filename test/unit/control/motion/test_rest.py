@@ -32,6 +32,15 @@ def test_it_starts_with_what_moves_and_ends_at_rest_in_time(seed):
         np.testing.assert_allclose((after.qd - before.qd) / (2 * h), there.qdd, atol=1e-7)
 
 
+def test_from_a_steady_speed_it_slows_down_without_ever_going_faster_or_back():
+    now = Reference(np.zeros(4), np.array([2.0, -1.0, 0.0, 0.5]), np.zeros(4))
+    path = rest(now, 0.3, -FREE, FREE, FREE)
+    speeds = np.array([path.sample(t).qd for t in np.linspace(0.0, 0.3, 500)]) * np.sign(now.qd)
+    assert (speeds >= -1e-15).all()
+    assert (np.diff(speeds, axis=0) <= 1e-15).all()
+    np.testing.assert_allclose(path.positions[-1], 0.15 * now.qd, rtol=1e-14)
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_near_a_limit_a_joint_stops_sooner_and_before_it(seed):
     rng = np.random.default_rng(seed)
@@ -41,6 +50,13 @@ def test_near_a_limit_a_joint_stops_sooner_and_before_it(seed):
     places = np.array([path.sample(t).q for t in np.linspace(0.0, 0.3, 2000)])
     assert (np.abs(places) <= room + 1e-15).all()
     assert path.duration <= 0.3
+
+
+def test_a_joint_that_cannot_stop_in_time_begins_more_slowly():
+    now = Reference(np.full(4, 0.999), np.full(4, 2.0), np.zeros(4))
+    path = rest(now, 0.3, np.full(4, -1.0), np.ones(4), FREE)
+    assert path.duration == pytest.approx(0.3 / SIXTEENTHS)
+    np.testing.assert_allclose(path.positions[-1], 1.0, rtol=1e-12)
 
 
 def test_a_joint_outside_its_limits_goes_no_further_and_may_come_back():
@@ -56,3 +72,10 @@ def test_no_joint_is_faster_than_its_limit_whatever_speed_and_acceleration_it_be
     path = rest(now, 0.3, -FREE, FREE, limit)
     speeds = np.array([path.sample(t).qd for t in np.linspace(0.0, 0.3, 500)])
     assert (np.abs(speeds) <= limit * (1.0 + 1e-9)).all()
+
+
+def test_at_rest_it_holds():
+    now = Reference(np.array([0.1, 0.2, 0.3, 0.4]), np.zeros(4), np.zeros(4))
+    path = rest(now, 0.3, -FREE, FREE, FREE)
+    assert path.duration == 0.0
+    np.testing.assert_array_equal(path.sample(5.0).q, now.q)

@@ -6,9 +6,11 @@ import builtins
 
 import numpy as np
 import pytest
+from support.supervised import accepted, settings
 from support.urdf_text import arm
 
 import rne_dynamics as rne
+from rne_dynamics.control.motion.acceptance import Points
 from rne_dynamics.errors import MissingDependencyError, TrajectoryError
 
 
@@ -60,6 +62,18 @@ def test_moves_take_two_thirds_of_the_fastest_quintic_within_the_efforts_and_are
         log = rne.simulate(rne.ArmPlant(robot), law, motion, seconds=motion.duration + 0.1)
         assert (np.abs(log.effort) < robot.effort_limit).all()  # nothing is cut off
         assert np.abs(log.q - np.array([motion.sample(t).q for t in log.time])).max() < 1e-3
+
+
+@pytest.mark.slow
+def test_a_controller_accepts_the_motions():
+    pytest.importorskip("toppra")
+    robot, rng = rne.load_urdf("panda"), np.random.default_rng(1)
+    given = settings(robot, bandwidth=40.0)
+    for _ in range(4):
+        way = np.clip(0.6 * rne.random_configuration(robot, rng, 2), robot.lower, robot.upper)
+        motion = rne.retimed(robot, way, effort_rate=given.limits.rate)
+        points = Points(np.arange(robot.n), motion.times, motion.positions, motion.velocities, motion.accelerations)
+        assert not accepted(given, motion.sample(0.0).q, points).warning
 
 
 def test_a_spline_leads_through_all_waypoints_and_is_kept():

@@ -8,7 +8,8 @@ from support.supervised import Rig, settings
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.control.supervision.output import believable_start, start_tolerance
+from rne_dynamics.control.supervision.output import FRICTION, MODEL_ERROR, believable_start, start_tolerance
+from rne_dynamics.model.friction import joint_friction
 
 GRAVITY = np.array([0.0, -50.0, -20.0, 1.0])
 TOLERANCE = np.array([3.0, 8.0, 5.0, 0.6])
@@ -46,6 +47,15 @@ def test_never_further_from_zero_and_gravity_than_the_tolerance():
         found = start(reported)
         assert (found >= np.minimum(GRAVITY, 0.0) - TOLERANCE).all()
         assert (found <= np.maximum(GRAVITY, 0.0) + TOLERANCE).all()
+
+
+def test_the_tolerance_is_friction_and_model_error():
+    robot = rne.load_urdf("puma560")
+    gravity = np.arange(6.0)
+    friction = joint_friction(robot)
+    coulomb = np.maximum(friction.coulomb_forward, friction.coulomb_backward)
+    expected = coulomb + FRICTION * robot.effort_limit + MODEL_ERROR * gravity
+    np.testing.assert_allclose(start_tolerance(robot, gravity, np.full(6, 1e9)), expected)
 
 
 # -- in the supervisor ------------------------------------------------------------------------------------------------

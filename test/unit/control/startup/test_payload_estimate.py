@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -144,6 +145,20 @@ def test_refused_exactly_where_the_significance_says_so(name, mass, least):
     assert refused >= least * 40
 
 
+def test_two_kilograms_at_the_flange_of_a_ur5_no_longer_pass():
+    robot = arm("ur5_robot.urdf")
+    rng = np.random.default_rng(0)
+    loaded = with_payload(robot, Payload("wrist_3_link", 2.0, np.zeros(3)))
+    samples = gravity_torque(loaded, REACHED_OUT) + noise(robot, rng)
+    residual = samples.mean(axis=0) - gravity_torque(robot, REACHED_OUT)
+    assert (np.abs(residual) < TOLERANCE * robot.effort_limit).all()  # no joint alone shows it
+    found = held(robot, REACHED_OUT, samples)
+    assert not found.agrees
+    assert "within startup_check.tolerance" in found.text
+    assert "kg more at link 'wrist_3_link' (± " in found.text
+    assert "No single" not in found.text
+
+
 # -- weighed ----------------------------------------------------------------------------------------------------------
 
 
@@ -194,11 +209,48 @@ def test_what_a_posture_does_not_show_is_said():
     assert "does not show its mass" in aside.text
 
 
+@pytest.mark.parametrize("limit", [0.0, np.inf])
+def test_a_joint_without_effort_limit_can_rub_as_much_as_the_tolerance(limit):
+    plain = arm("ur5_robot.urdf")
+    robot = replace(plain, effort_limit=np.full(6, limit))
+    loaded = with_payload(plain, Payload("wrist_3_link", 2.0, np.zeros(3)))
+    check = LoadCheck(robot, 15.0)
+    for k in range(-1, SAMPLES):
+        check.add(k * STEP, REACHED_OUT, np.zeros(6), gravity_torque(loaded, REACHED_OUT))
+    assert check.finished
+    assert check.verdict().agrees
+
+
+def test_it_can_be_turned_off():
+    robot = arm("ur5_robot.urdf")
+    rng = np.random.default_rng(8)
+    loaded = with_payload(robot, Payload("wrist_3_link", 2.0, np.zeros(3)))
+    samples = gravity_torque(loaded, REACHED_OUT) + noise(robot, rng)
+    assert held(robot, REACHED_OUT, samples, payload=PayloadTest(0.0)).agrees
+    assert held(robot, REACHED_OUT, samples, payload=PayloadTest(5.0)).agrees
+
+
 @pytest.mark.parametrize("value", [-1.0, np.nan])
 @pytest.mark.parametrize("field", ["payload", "friction", "model_error"])
 def test_values_out_of_range_are_refused(field, value):
     with pytest.raises(ControlError, match="startup_check"):
         PayloadTest(**{field: value})
+
+
+def test_noise_that_is_correlated_in_time_is_not_averaged_away():
+    """First-order noise of 20 ms in 1 s at 1 kHz: the mean scatters by what blocks say, six times what samples say."""
+    rng, decay, means, said = np.random.default_rng(9), np.exp(-1.0 / 20.0), [], []
+    for _ in range(300):
+        x, kicks = np.zeros(1000), rng.normal(size=1000)
+        for k in range(1, 1000):
+            x[k] = decay * x[k - 1] + np.sqrt(1.0 - decay**2) * kicks[k]
+        blocks = np.arange(1000) * BLOCKS // 1000
+        sums = np.array([[x[blocks == b].sum()] for b in range(BLOCKS)])
+        counts = np.array([[float((blocks == b).sum())] for b in range(BLOCKS)])
+        means.append(x.mean())
+        said.append(noise_of_mean(sums, counts, np.array([True]))[0, 0])
+    assert 0.75 < np.mean(said) / np.var(means) < 1.4
+    assert np.var(means) > 20.0 / 1000.0  # samples taken for independent: 1/1000
 
 
 # -- noise ------------------------------------------------------------------------------------------------------------

@@ -94,6 +94,16 @@ def test_a_deviation_follows_the_linear_equation():
     np.testing.assert_allclose(state[:, 0], exact, rtol=1e-3)
 
 
+def test_an_aim_at_constant_acceleration_has_no_lag():
+    state, aim, p = np.zeros((3, 1)), np.zeros((3, 1)), 0.5
+    for k in range(800):
+        t = k * STEP
+        aim[:, 0] = 0.5 * p * t**2, p * t, p
+        follow_kernel(state, aim, 0.0, 1.0, table(1), 1.0, HORIZON, STEP)
+    t += STEP
+    np.testing.assert_allclose(state[:, 0], [0.5 * p * t**2, p * t, p], rtol=1e-9)
+
+
 def test_at_zero_speed_the_reference_comes_to_rest_and_stays():
     limits, aim = table(1), np.array([[1.0], [0.5], [0.0]])
     state = np.zeros((3, 1))

@@ -117,6 +117,14 @@ def test_random_targets_in_and_out_of_reach(name, targets):
     random_targets(name, targets, 4, 4e-3)
 
 
+@pytest.mark.parametrize("name", LINKS)
+@pytest.mark.parametrize(
+    "targets", [pytest.param(15, marks=pytest.mark.slow), pytest.param(500, marks=pytest.mark.soak)]
+)
+def test_many_random_targets(name, targets):
+    random_targets(name, targets, 4, 4e-3)
+
+
 def test_the_way_is_straight_and_within_the_speeds_of_the_pose():
     arm = Arm("ur10", np.array([0.3, -1.2, 1.6, -0.5, 1.2, 0.4]), speed=0.2, turn_speed=0.4)
     here = arm.pose(arm.reference.q)
@@ -193,6 +201,56 @@ def on_the_way(shift: list[float], seconds: float) -> tuple[Arm, np.ndarray]:
     arm.aim(pose)
     arm.run(seconds)
     return arm, pose
+
+
+def test_a_trajectory_takes_over_without_a_jump_and_refuses_targets():
+    arm, pose = on_the_way([0.0, 0.3, 0.1], 0.4)
+    arm.rig.move(np.array([0.5, 0.3, -0.5, 0.0, 0.6, 0.2]), 2.0)
+    arm.run(0.1)
+    assert arm.endings[-1][0] is Ending.REPLACED
+    with pytest.raises(ControlError, match="ignored"):
+        arm.aim(pose)
+    arm.run(2.5)
+    assert arm.rig.endings[-1][0] is Ending.SUCCEEDED
+    steps = np.abs(np.diff([x.qd for x in arm.references], axis=0))
+    assert (steps <= 3.0 * arm.limits.table[ACCELERATION] * arm.rig.period).all()
+
+
+def test_a_stream_of_targets_does_not_move_an_arm_again_that_was_stopped():
+    """Before: the next target of the stream did, also after a contact."""
+    arm, pose = on_the_way([0.0, 0.3, 0.1], 0.2)
+    arm.rig.supervisor.cancel("~/cancel")
+    for _ in range(30):
+        arm.run(0.05)
+        with pytest.raises(ControlError, match="ignored"):
+            arm.aim(pose)
+    assert arm.rig.mode is Mode.HOLDING
+    arm.run(0.6)
+    assert arm.go(pose)[0] is Ending.SUCCEEDED
+
+
+@pytest.mark.slow
+def test_speed_scaling_slows_the_pose_and_zero_stops_it():
+    arm, _pose = on_the_way([0.0, 0.2, 0.1], 0.2)
+    arm.rig.supervisor.scale_speed(0.0)
+    arm.run(2.0)
+    assert not arm.endings
+    assert np.abs(arm.reference.qd).max() < 1e-6
+    arm.rig.supervisor.scale_speed(0.5)
+    arm.run(5.0)
+    assert arm.endings[-1][0] is Ending.SUCCEEDED
+    arm.check_limits()
+
+
+def test_lost_states_and_other_limits_on_the_way():
+    arm, _pose = on_the_way([0.0, 0.4, 0.1], 0.2)
+    slower = replace(arm.limits, velocity=0.2 * arm.robot.velocity_limit)
+    arm.rig.supervisor.adopt(replace(arm.settings, stream=slower))
+    arm.run(0.5)
+    assert (np.abs(arm.reference.qd) <= 0.2 * arm.robot.velocity_limit * (1.0 + 1e-6)).all()
+    arm.rig.run(1.0, corrupt=lambda state: None)
+    assert arm.rig.mode in (Mode.RELEASED, Mode.FAULT, Mode.STOPPING)
+    assert arm.endings[-1][0] is Ending.STOPPED
 
 
 def test_a_controller_without_pose_limits_refuses_and_a_link_must_exist():

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+import tracemalloc
+
 import numpy as np
 import pytest
 from support.streams import EPOCH, Followed, limits
 
+from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.streaming.limits import SetpointError, SetpointProblem
 from rne_dynamics.control.streaming.setpoints import SendTimes
 from rne_dynamics.errors import ControlError
@@ -76,6 +80,33 @@ def test_a_stream_that_was_called_off_begins_again_only_after_a_pause(arm):
     assert arm.send(Q)
 
 
+def test_nothing_is_allocated_for_a_message(arm):
+    """No array, and nothing that stays: a hundred bytes of integers come and go."""
+    if not COMPILED:
+        pytest.skip("kernels without llvmlite make objects of numbers")
+    for _ in range(50):
+        arm.send(Q, Q)
+    take, stamps = arm.setpoints.take, [arm.stamp + 1_000_000 * k for k in range(2000)]
+
+    def feed() -> None:
+        for at in stamps:
+            take(0, Q, Q, stamp=0, ahead=0, at=at, sequence=None, begin=lambda: arm.rest)
+
+    feed()
+    tracemalloc.start()
+    try:
+        before, blocks = tracemalloc.get_traced_memory()[0], sys.getallocatedblocks()
+        tracemalloc.reset_peak()
+        feed()
+        after, peak = tracemalloc.get_traced_memory()
+        more = sys.getallocatedblocks() - blocks
+    finally:
+        tracemalloc.stop()
+    assert abs(after - before) < 1000, "for 2000 messages"
+    assert more < 50
+    assert peak - before < 2000
+
+
 @pytest.mark.parametrize(("field", "value"), [
     ("timeout", 0.0), ("smoothing", np.nan), ("start", -1.0), ("velocity", np.full(3, np.inf)), ("jerk", -1.0),
     ("acceleration", np.full(2, 1.0)),
@@ -96,3 +127,16 @@ def test_send_times_remove_most_of_the_jitter_and_count_losses():
     assert np.std(off[100:]) < 0.3 * period * 0.6 / np.sqrt(12)
     assert abs(np.mean(off[100:])) < 0.02 * period
     assert times.period == pytest.approx(period, rel=0.01)
+
+
+def test_messages_that_were_held_up_and_arrive_together_bring_no_leap():
+    times, period, last = SendTimes(), 0.02, 0
+    for k in range(200):
+        sent = EPOCH + round(1e9 * period * k)
+        held = EPOCH + round(1e9 * period * 105)
+        at = max(sent, held) if 100 <= k < 105 else sent
+        due = times.arrived(at)
+        assert due > last
+        assert abs(due - sent) < 6e9 * period
+        last = due
+    assert abs(last - sent) < 0.2e9 * period

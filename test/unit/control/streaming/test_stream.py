@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from support.streams import Followed, Sines, arrivals, limits
 
+from rne_dynamics.control.streaming.limits import ACCELERATION, JERK
+
 #: Time after which a stream's acceleration has been estimated, s.
 SETTLED = 2.0
 #: Largest RMS error, rad, of motions of 0.8 rad/s: with 30 % jitter of the arrivals and 5 % of losses.
@@ -96,9 +98,34 @@ def test_at_a_position_limit_the_arm_rests_and_the_setpoints_are_counted():
     assert abs(arm.rest.q[0] - 0.15 * np.sin(2.0)) > 0.03
 
 
+def test_the_stop_is_as_long_as_the_limits_ask_for():
+    arm = Followed(limits(2))
+    for k in range(50):
+        arm.send(np.array([0.01 * k, 0.0]), np.array([1.0, 0.0]))
+        arm.run(0.01)
+    arm.run(0.1)
+    assert arm.rest.qd[0] == pytest.approx(1.0, rel=1e-3), "until the time-out it goes on"
+    began = arm.rest.q[0]
+    arm.run(1.0)
+    way = arm.rest.q[0] - began
+    acceleration, jerk = arm.limits.table[ACCELERATION, 0], arm.limits.table[JERK, 0]
+    shortest = 0.5 * (1.0 / acceleration + acceleration / jerk) if acceleration**2 < jerk else (1.0 / jerk) ** 0.5
+    assert shortest < way < 2.0 * shortest + 0.02
+    arm.check_limits()
+
+
 def test_a_sender_that_comes_back_in_time_is_followed_on():
     arm, motion = Followed(limits(2)), Sines.random(2, 5)
     messages = [(t, s) for t, s in arrivals(100.0, 6.0, 6) if not 3.0 < t < 3.25]
     arm.stream(motion, messages)
     arm.check_limits()
     assert np.abs(arm.rest.q - motion.at(arm.t)[0]).max() < 2e-3
+
+
+def test_speed_scaling_bounds_the_velocity():
+    arm = Followed(limits(1))
+    for k in range(300):
+        arm.send(np.array([0.001 * k]), np.array([0.1]))
+        arm.run(0.01, speed=0.02 if k > 100 else 1.0)
+    arm.check_limits()
+    assert max(abs(row.qd[0]) for row in arm.rows[1500:]) <= 0.02 * 2.0 * (1 + 1e-4)

@@ -11,9 +11,11 @@ import pytest
 from support.supervised import settings
 
 import rne_dynamics as rne
+from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.control_law import Reference, named_terms
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.laws.computed_torque import ComputedTorque
+from rne_dynamics.control.model_terms import OwnTerms
 from rne_dynamics.control.supervision.answer import OVERSPEED
 from rne_dynamics.control.supervision.output import Counters, Output
 from rne_dynamics.control.supervision.torques import Torques
@@ -95,6 +97,19 @@ def test_what_is_not_finite_is_refused_and_changes_nothing(robot):
         np.testing.assert_array_equal(output.limiter.last, before)
 
 
+def test_the_law_without_limits_is_that_of_the_general_kernels():
+    """As in dead reckoning, and on a moving base."""
+    rng = np.random.default_rng(5)
+    general, own = arm().tracking, arm(robot=SHARED).tracking
+    assert not isinstance(general.model, OwnTerms)
+    assert isinstance(own.model, OwnTerms) == COMPILED
+    for base in (None, rne.BaseMotion(angular_velocity=(0.3, -0.2, 0.5), linear_acceleration=(1.0, 2.0, -0.5))):
+        q, qd, reference = state(rng, 1.0)
+        expected = general.law(q, qd, reference, 0.1 * q, base_motion=base)
+        for a, b in zip(expected, own.law(q, qd, reference, 0.1 * q, base_motion=base), strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-11, atol=1e-10)
+
+
 def test_another_payload_is_in_force_with_the_next_effort_and_makes_no_new_code():
     """A controller takes it while it drives the arm: nothing may be compiled or loaded then."""
     torques = Torques(arm(robot=SHARED))
@@ -117,6 +132,20 @@ def test_another_payload_is_in_force_with_the_next_effort_and_makes_no_new_code(
     general = arm(("coriolis",), robot=ROBOT.with_payload(payload))
     for a, b in zip(everything(Torques(general)), found, strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-10)
+
+
+def test_a_reference_in_rows_is_the_same_reference_also_after_a_pickle():
+    """What a motion gives goes to the kernel without a copy; a pickle makes three arrays of it."""
+    torques, output = Torques(arm()), Output(arm())
+    q, qd, reference = state(np.random.default_rng(4), 0.5)
+    rows = Reference(*np.array(reference))
+    assert torques.quick is not None
+    answers = []
+    for given in (reference, rows, pickle.loads(pickle.dumps(rows)), rows):
+        output.start_from(np.zeros(N), np.zeros(N))
+        answers.append(output.track(torques, torques.quick, q, qd, given, 1.0, 0.0, Counters()).rows[:-1])
+    for other in answers[1:]:
+        np.testing.assert_array_equal(other, answers[0])
 
 
 def test_limits_hold_for_the_measured_state_and_the_law_for_the_expected_one():

@@ -46,7 +46,33 @@ def test_an_obstacle_ends_the_motion_and_refuses_others_until_it_is_gone():
     rig.check()
 
 
+def test_a_trajectory_that_was_to_come_is_dropped_too():
+    rig = Rig(ROBOT, START.copy(), settings(ROBOT))
+    rig.run(0.3)
+    rig.move(START + 0.3, 1.0, delay=0.5)
+    rig.run(0.1)
+    rig.supervisor.obstruct("the torso moves")
+    rig.run(1.0)
+    assert rig.mode is Mode.HOLDING
+    assert len(rig.endings) == 1
+    np.testing.assert_allclose(rig.simulator.state.q, START, atol=0.01)
+
+
 CHECK = StartCheck(duration=0.5)
+
+
+def test_a_check_begins_anew_with_another_model():
+    """The model learns of its payload in the middle of the check, as it does of the torso's position."""
+    rig = Rig(LOADED, START.copy(), settings(ROBOT, check=CHECK))
+    rig.run(0.5)
+    assert rig.supervisor.gate.checking
+    with pytest.raises(ControlError, match="start-up check"):
+        rig.move(START + 0.1, 1.0)
+    rig.supervisor.adopt(settings(LOADED, check=CHECK))
+    rig.run(0.45)
+    assert rig.supervisor.gate.checking  # not over: what was seen before does not count
+    rig.run(0.5)
+    assert rig.supervisor.gate.open, rig.supervisor.gate.text
 
 
 def test_a_check_that_failed_is_repeated_with_another_model():
@@ -60,6 +86,15 @@ def test_a_check_that_failed_is_repeated_with_another_model():
     rig.run(1.5)
     assert rig.supervisor.gate.open, rig.supervisor.gate.text
     rig.move(START + 0.1, 1.0)
+
+
+def test_changes_that_come_often_do_not_keep_the_rate_of_the_states_from_being_seen():
+    rig = Rig(ROBOT, START.copy(), settings(ROBOT, min_rate=100.0), period=0.012)
+    for _ in range(30):
+        rig.run(0.06)
+        rig.supervisor.adopt(settings(ROBOT, min_rate=100.0))
+    assert rig.mode in (Mode.STOPPING, Mode.FAULT)
+    assert "min_rate" in rig.supervisor.cause
 
 
 def test_changes_that_come_often_do_not_keep_a_rate_too_low_for_the_gains_from_being_seen():

@@ -119,6 +119,30 @@ def test_reports_are_in_the_turns_of_the_driver():
         assert desired == pytest.approx(shown, abs=0.02), "the error has no jump"
 
 
+@pytest.mark.slow
+def test_a_trajectory_behind_another_begins_in_the_turn_where_that_leads():
+    arm = Arm.turned()
+    arm.send((0.0, -2.8832), (4.0, 0.0))
+    arm.wait(0.5)
+    arm.send((0.0, 0.0), (2.0, -0.5), delay=3.6)
+    arm.wait(6.5)
+    assert [ending for ending, _ in arm.endings] == [Ending.SUCCEEDED] * 2
+    assert arm.shoulder == pytest.approx(math.tau - 0.5, abs=0.01)
+
+
+@pytest.mark.slow
+def test_a_trajectory_that_replaces_a_motion_takes_the_turn_nearest_to_it():
+    arm = Arm.turned()
+    arm.send((0.0, -2.8832), (8.0, -2.8832 + 2.0 * math.tau))
+    arm.wait(5.0)
+    there = arm.shoulder
+    arm.send((4.0, 0.0))
+    arm.wait(4.5)
+    assert [ending for ending, _ in arm.endings] == [Ending.REPLACED, Ending.SUCCEEDED]
+    assert math.remainder(arm.shoulder, math.tau) == pytest.approx(0.0, abs=0.01)
+    assert abs(arm.shoulder - there) < math.pi
+
+
 def test_half_a_turn_keeps_the_direction_that_was_sent():
     arm = Arm.turned(start=0.0, end=0.5)
     for way in (math.pi, -math.pi):
@@ -153,6 +177,17 @@ def test_a_driver_that_starts_again_may_count_turns_anew():
     arm.wait(2.5)
     assert arm.endings[0][0] is Ending.SUCCEEDED
     assert arm.shoulder == pytest.approx(3.9, abs=0.01)
+
+
+def test_a_lost_stream_begins_anew_in_any_turn():
+    arm = Arm.turned(recover_automatically=True)
+    arm.run(0.5, corrupt=lambda message: None)
+    arm.wait(1.5)
+    assert arm.mode.value == "holding", arm.supervisor.cause
+    assert arm.supervisor.q[0] == pytest.approx(arm.shoulder - math.tau, abs=1e-12)
+    arm.send((3.0, arm.shoulder + 0.3))
+    arm.wait(3.5)
+    assert arm.endings[0][0] is Ending.SUCCEEDED
 
 
 def test_a_trajectory_of_the_past_is_joined_in_the_turn_of_the_arm():

@@ -30,6 +30,62 @@ def lost(rig: Rig, seconds: float) -> None:
     rig.run(seconds, corrupt=lambda s: None)
 
 
+def in_a_wall(**changes) -> Rig:
+    """A PUMA 560 whose joint2 gravity pushes into the soft wall before its stop."""
+    plain = settings(PUMA, **changes)
+    limits = replace(plain.limits, margin=np.full(6, 0.1))
+    start = np.array([0.0, -0.66, 0.0, 0.0, 0.0, 0.0])
+    return Rig(PUMA, start, replace(plain, limits=limits))
+
+
+def mode_after(rig: Rig, stop: StopPlan, **run) -> Mode:
+    """The mode when the stop must be over, with all efforts at zero and within their limits."""
+    hold = 0.0 if stop.policy == "hold" else stop.hold_time
+    planned = stop.brake_time + hold + (0.0 if stop.policy == "release" else stop.ramp_time)
+    rig.run(planned + GRACE, **run)
+    assert not rig.sent[-1].any()
+    rig.check()
+    return rig.mode
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("policy", "ending"), [("ramp", False), ("release", True)])
+def test_a_stop_ends_where_gravity_pushes_into_a_soft_wall(policy, ending):
+    stop = StopPlan(policy, 0.2, 0.2, 0.3)
+    rig = in_a_wall(stop=stop)
+    rig.run(0.4)
+    rig.supervisor.stop(rig.now, "asked for", ending=ending)
+    assert mode_after(rig, stop) is (Mode.INACTIVE if ending else Mode.RELEASED)
+
+
+def test_a_stop_ends_beyond_a_stop_that_gives_way():
+    """Without a margin the wall begins at the limit; gravity holds the joint beyond it."""
+    stop = StopPlan("ramp", 0.2, 0.2, 0.3)
+    rig = Rig(PUMA, np.zeros(6), settings(PUMA, stop=stop))
+    rig.run(0.2)
+    beyond = np.array([0.0, PUMA.lower[1] - 0.02, 0.0, 0.0, 0.0, 0.0])
+    pressed = {"q": beyond, "qd": np.zeros(6)}
+    rig.supervisor.stop(rig.now, "asked for")
+    rig.supervisor.machine.stream.filter.reset()
+    pushed = mode_after(rig, stop, corrupt=lambda s: {**s, **{k: v.copy() for k, v in pressed.items()}})
+    assert pushed is Mode.RELEASED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("policy", "silent"), [("ramp", True), ("release", False), ("hold", False)])
+def test_a_second_signal_brings_zero_at_the_rate_limit(policy, silent):
+    rig = in_a_wall(stop=StopPlan(policy, 5.0, 60.0, 60.0))
+    rig.run(0.4)
+    rig.supervisor.stop(rig.now, "SIGINT", ending=True)
+    passes = lost if silent else Rig.run
+    passes(rig, 0.3)
+    rig.supervisor.hurry(rig.now, "SIGINT again")
+    passes(rig, 0.1)
+    assert rig.mode is Mode.INACTIVE
+    assert not rig.sent[-1].any()
+    rig.check()
+
+
 @pytest.mark.parametrize(("events", "modes", "changes"), [
     # states are lost before the stop, and come back
     ((("lost", 0.2), ("stop", 0.0), ("run", 1.0)), (Mode.FAULT, Mode.RELEASED), {}),
@@ -123,3 +179,42 @@ def test_recover_vouches_for_states_that_were_doubted():
     rig.supervisor.recover(rig.now)
     rig.run(0.1, corrupt=lambda s: {**s, "q": s["q"] + slip})
     assert rig.mode is Mode.HOLDING
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shift", "moving"), [(-10.0, True), (0.3, False)])
+def test_a_clock_that_is_set_during_a_stop_leaves_the_feedback_as_it_is(shift, moving):
+    rig = Rig(PUMA, np.array([0.1, 0.4, -0.3, 0.2, 0.3, 0.1]), settings(PUMA, feedback_ramp=1.0))
+    rig.run(1.2)
+    if moving:
+        rig.move(rig.supervisor.q + 0.4, 0.6)
+        rig.run(0.3)
+    rig.supervisor.stop(rig.now, "asked for")
+    rig.run(0.02)
+    before = rig.supervisor.queue.reference.q.copy()
+    largest = [0.0, 0.0]
+
+    def corrupt(state):
+        reference = rig.supervisor.queue.reference.q
+        largest[0] = max(largest[0], np.abs(reference - before).max())
+        before[:] = reference
+        return {**state, "stamp": state["stamp"] + round(shift * 1e9)}
+
+    count = len(rig.sent)
+    rig.run(0.15, corrupt=corrupt)
+    speed = np.abs(PUMA.velocity_limit).max()
+    assert largest[0] < speed * 0.003, "the reference does not leap"
+    sent = np.array(rig.sent[count:])
+    assert (np.abs(sent) < 0.9 * PUMA.effort_limit).all(), "no effort limit is reached"
+    assert (np.abs(rig.simulator.state.qd) < rig.settings.limits.velocity).all()
+    rig.run(1.0, corrupt=corrupt)
+    assert rig.mode is Mode.RELEASED
+    rig.check()
+
+
+def test_a_longer_ramp_does_not_take_feedback_away():
+    rig = Rig(PUMA, np.array([0.1, 0.4, -0.3, 0.2, 0.3, 0.1]), settings(PUMA, feedback_ramp=0.2))
+    rig.run(1.0)
+    rig.supervisor.adopt(settings(PUMA, feedback_ramp=60.0))
+    rig.run(0.01)
+    assert rig.supervisor.machine.ramp.part == 1.0

@@ -97,6 +97,30 @@ def test_any_slow_joint_at_any_rate(name, rate):
                 assert fastest < PEAK, f"joint {j} at {speed} rad/s, velocity {how}"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("which", [2, 5])
+def test_coarse_encoders_and_three_times_the_friction_are_not_frozen(which):
+    urdf, robot = arms()[which]
+    start = 0.4 * np.maximum(robot.lower, -2.8) + 0.6 * np.minimum(robot.upper, 2.8)
+    values = controller_values(robot, {"startup_check.duration": 0.0, "start.ramp_time": 0.1})
+    deviation = Deviation(friction=3.0, dry=0.01, resolution=2 * np.pi / 2**12)
+    rig = ForeignRig(
+        robot, start, tracking_settings(robot, values), period=TICK, line=Line(2e-3),
+        arm=ForeignArm(urdf, start, TICK, deviation),
+    )
+    rig.run(0.3)
+    rig.run(slow_move(rig, np.full(robot.n, 0.02), 1.0, back=True) + 0.2)
+    assert not rig.supervisor.counters.refused
+    assert rig.mode in (Mode.TRACKING, Mode.HOLDING)
+
+
+@pytest.mark.slow
+def test_a_reading_that_goes_to_and_fro_between_two_steps_has_not_moved():
+    """A planar arm that dry friction holds, later pushed by a hand: its joint has not moved with its reference."""
+    case = SlowArm(337)
+    assert case.moves_healthily(), case.rig.supervisor.cause
+
+
 def test_a_hand_may_push_an_arm_that_friction_holds_after_a_slow_motion():
     """Friction holds the joint within a step of its encoder, while the feedback of others acts on it."""
     rng = np.random.default_rng(101)

@@ -41,6 +41,12 @@ def test_many_pushes_of_a_guided_arm(name):
     assert not wrong(name, range(MOST if name == "four_joint_arm" else MANY))
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("name", [name for name in ARMS if name != "four_joint_arm"])
+def test_hundreds_of_pushes(name):
+    assert not wrong(name, range(MANY, 10 * MANY))
+
+
 def test_a_held_arm_that_is_thrown_is_stopped_with_its_weight_held():
     """A twist of the hand that its wrist cannot hold: the motors that do brake it are not cut."""
     one = push("panda", 17, guided=False)

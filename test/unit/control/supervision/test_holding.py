@@ -15,6 +15,14 @@ from rne_dynamics.errors import ControlError
 
 PUMA = rne.load_urdf("puma560")
 START = np.array([0.1, 0.4, -0.3, 0.2, 0.3, 0.1])
+BOUND = 0.05
+
+
+def held(**changes) -> Rig:
+    rig = Rig(PUMA, START.copy(), settings(PUMA, holding_error=np.full(6, BOUND), **changes))
+    rig.run(0.5)
+    assert rig.mode is Mode.HOLDING
+    return rig
 
 
 def moved_by_hand(rig: Rig, by: np.ndarray, seconds: float = 1.0) -> None:
@@ -26,6 +34,32 @@ def moved_by_hand(rig: Rig, by: np.ndarray, seconds: float = 1.0) -> None:
     simulator = rig.simulator
     simulator._start = replace(simulator._start, q=place + by)
     simulator.reset()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("joint", [1, 5])
+def test_an_arm_that_was_moved_while_the_drives_were_off_does_not_jump(joint):
+    rig = held()
+    by = np.zeros(6)
+    by[joint] = 0.5
+    moved_by_hand(rig, by)
+    assert rig.mode is Mode.HOLDING
+    assert rig.supervisor.counters.held_anew > 0
+    place = rig.simulator.state.q.copy()
+    rig.run(1.0)
+    assert rig.mode is Mode.HOLDING
+    assert np.abs(rig.simulator.state.q - place).max() < BOUND + 0.01
+    assert np.abs(np.array(rig.speeds[-1000:])).max() < 20.0 * BOUND
+    rig.check()
+
+
+def test_a_light_push_is_no_reason_to_give_way():
+    rig = held()
+    wrench = {PUMA.link_names[-1]: np.array([0.0, 0.0, 8.0, 0.0, 0.0, 0.0])}
+    rig.run(1.0, wrenches=wrench)
+    rig.run(1.0)
+    np.testing.assert_allclose(rig.simulator.state.q, START, atol=5e-3)
+    assert rig.supervisor.counters.held_anew == 0
 
 
 def test_drives_that_do_not_act_get_what_holds_the_measured_posture():

@@ -11,11 +11,13 @@ from support.supervised import Rig, settings
 
 import rne_dynamics as rne
 from rne_dynamics.control.laws import find_law
+from rne_dynamics.control.supervision.fading import LawChange
 from rne_dynamics.control.supervision.motion_queue import Ending
-from rne_dynamics.control.supervision.states import HOLDING, STOPPING
+from rne_dynamics.control.supervision.states import HOLDING, STOPPING, TRACKING
 
 PANDA = rne.load_urdf("panda")
 START = np.array([0.2, -0.4, 0.1, -2.0, 0.15, 1.7, 0.6])
+LAWS = ("joint_impedance", "cartesian_impedance")
 
 #: Largest change of an effort by a change of the law, N·m a ms.
 BUMP = 1.0
@@ -55,6 +57,19 @@ def test_a_law_that_changes_in_a_motion_makes_no_bump(name):
     assert np.abs(changed - plain).max() < BUMP
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LAWS)
+def test_a_pushed_compliant_arm_keeps_its_place(name):
+    held = rig(name)
+    q, link = START, "panda_link8"
+    held.run(1.5, wrenches={link: np.array([25.0, 15.0, -10.0, 0.0, 0.0, 0.0])})
+    assert np.abs(held.supervisor.q - q).max() > 0.06
+    held.run(3.0)
+    np.testing.assert_allclose(held.supervisor.q, q, atol=0.06)  # friction
+    assert held.supervisor.counters.held_anew == 0
+    held.check()
+
+
 def test_an_arm_that_is_away_when_the_law_changes_is_held_there_and_does_not_fall():
     held = rig("joint_impedance", real=rne.load_urdf("panda", payload=rne.Payload("panda_link8", 2.0)))
     held.run(2.0)
@@ -71,6 +86,64 @@ def test_an_arm_that_is_away_when_the_law_changes_is_held_there_and_does_not_fal
     assert held.endings[-1][0] is Ending.SUCCEEDED or held.endings[-1][0] is Ending.GOAL
 
 
+@pytest.mark.slow
+def test_the_stiffness_changes_over_half_a_second():
+    held = rig("joint_impedance", stiffness=50.0)
+    push = {"panda_link8": np.array([8.0, 0.0, 0.0, 0.0, 0.0, 0.0])}
+    held.run(2.0, wrenches=push)
+    before = held.last.terms.feedback
+    held.supervisor.adopt(with_law("joint_impedance", stiffness=100.0))
+    held.run(0.001, wrenches=push)
+    np.testing.assert_allclose(held.last.terms.feedback, before, rtol=0.01, atol=0.05)
+    change = held.supervisor.machine.torques.change
+    held.run(0.25, wrenches=push)
+    assert change.under_way
+    assert change._share == pytest.approx(0.5, abs=0.01)
+    held.run(0.3, wrenches=push)
+    assert not change.under_way
+
+
+def test_of_changes_that_come_fast_the_newest_is_made():
+    laws = [find_law("joint_impedance").law(PANDA, {"stiffness": k}) for k in (50.0, 80.0, 90.0, 95.0, 100.0)]
+    change = LawChange(laws[0])
+    for law in laws[1:]:
+        change.begin(law, np.zeros(7))
+    assert change.law is laws[2]
+    for _ in range(2):
+        for _ in range(600):
+            change.advance(1e-3, np.zeros(7))
+    assert change.law is laws[4]
+    assert not change.under_way
+
+
+def test_the_integral_stays_when_a_change_follows_another():
+    gains = replace(rne.Gains.critically_damped(7, 10.0), i=np.full(7, 200.0))
+    zero, integral = np.zeros(7), np.full(7, 0.05)
+    loaded = [rne.with_payload(PANDA, rne.Payload("panda_link8", mass)) if mass else PANDA for mass in (0.0, 0.1, 0.2)]
+    laws = [rne.ComputedTorque(robot, gains) for robot in loaded]
+    change, efforts = LawChange(laws[0]), []
+    for law in laws[1:]:
+        change.begin(law, integral)
+    for _ in range(600):
+        reference = rne.Reference(PANDA.neutral, zero, zero)
+        efforts.append(change.terms(PANDA.neutral, zero, reference, integral, None, None).total)
+        change.advance(1e-3, integral)
+    assert change.law is laws[2]
+    assert not change.under_way
+    assert np.abs(np.diff(efforts, axis=0)).max() < 0.02
+    assert np.abs(efforts[-1] - efforts[0]).max() > 0.1
+
+
+def test_a_law_of_the_same_class_without_a_time_is_in_force_at_once():
+    gains = [rne.ComputedTorque(PANDA, rne.Gains.critically_damped(7, w)) for w in (10.0, 20.0)]
+    change = LawChange(gains[0])
+    change.begin(gains[1], np.zeros(7))
+    assert change.law is gains[1]
+    assert not change.under_way
+    change.begin(find_law("joint_impedance").law(PANDA), np.zeros(7))
+    assert change.under_way
+
+
 def test_a_load_that_is_set_in_a_change_is_held_at_once():
     """Before: its law waited for the end of the change, and a light wrist fell meanwhile."""
     held = rig("joint_impedance")
@@ -83,6 +156,21 @@ def test_a_load_that_is_set_in_a_change_is_held_at_once():
     np.testing.assert_allclose(gravity, rne.gravity_torque(loaded, held.supervisor.q), atol=0.2)
     assert np.abs(gravity - rne.gravity_torque(PANDA, held.supervisor.q)).max() > 2.0
     assert np.abs(np.diff(held.check()[sent - 1:], axis=0)).max() < BUMP
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LAWS)
+def test_a_stop_in_a_change_ends(name):
+    moving = rig("computed_torque")
+    moving.move(START + 0.3, 1.0)
+    moving.run(0.4)
+    assert moving.mode is TRACKING
+    moving.supervisor.adopt(with_law(name))
+    moving.run(0.05)
+    moving.supervisor.stop(moving.now, "test")
+    moving.run(1.5)
+    assert moving.mode.value == "released"
+    moving.check()
 
 
 def test_an_observer_learns_an_unknown_load_and_nothing_in_a_stop_or_from_who_pushes_a_held_arm():

@@ -26,7 +26,6 @@ LOWERED, SLOWED = 0.25, 1.2
 DURATION = 1.0
 
 
-
 def rig_of(name: str) -> Rig:
     """A held arm: on MuJoCo with 10 % more mass and efforts that are 3 ms late, or the model itself."""
     robot = rne.load_model(PANTOGRAPH) if name == PANTOGRAPH else rne.load_urdf(text_of(name.partition(" ")[0]))
@@ -56,6 +55,14 @@ def lowered(rig: Rig) -> np.ndarray:
     limit = np.full(rig.robot.n, LOWERED * 1.875 * 0.4 / DURATION)
     rig.supervisor.adopt(replace(rig.settings, limits=replace(rig.settings.limits, velocity=limit)))
     return limit
+
+
+def to_the_end(rig: Rig, most: float) -> float:
+    """Let the motion end; how long that took, s."""
+    began = rig.now
+    while not rig.endings and rig.now - began < most:
+        rig.run(0.1)
+    return rig.now - began
 
 
 def fastest(rig: Rig, limit: np.ndarray, seconds: float) -> float:
@@ -137,3 +144,16 @@ def test_a_deferred_motion_keeps_the_limits_of_its_begin():
     rig.run(1.5)
     assert fastest(rig, limit, 1.2) < SLOWED
     assert rig.mode is Mode.TRACKING
+
+
+@pytest.mark.slow
+def test_limits_that_rise_again_let_the_motion_go_on_as_fast_as_before():
+    rig = rig_of(ON_SHIP)
+    _, duration = move(rig)
+    rig.run(0.3 * duration)
+    lowered(rig)
+    rig.run(0.3)
+    rig.supervisor.adopt(rig.settings)
+    to_the_end(rig, 0.6 + duration)
+    assert [ending for ending, _ in rig.endings] == [Ending.SUCCEEDED], rig.endings
+    assert Mode.STOPPING not in rig.modes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from support.supervised import Rig, settings
@@ -9,8 +11,8 @@ from support.supervised import Rig, settings
 import rne_dynamics as rne
 from rne_dynamics.control.control_law import TorqueTerms
 from rne_dynamics.control.motion.limits import Tolerances
-from rne_dynamics.control.supervision.fading import LoadChange
-from rne_dynamics.control.supervision.states import HOLDING
+from rne_dynamics.control.supervision.fading import LOAD_TIME, LoadChange, other_load
+from rne_dynamics.control.supervision.states import FLOATING, HOLDING
 from rne_dynamics.dynamics.declared import specialised
 from rne_dynamics.simulation.plant.plant import ArmPlant
 
@@ -62,6 +64,26 @@ def test_three_kg_set_and_cleared_in_a_motion_make_no_bump(name, there, delay):
     assert np.abs(np.diff(rig.check()[300:], axis=0)).max() < BUMP
 
 
+@pytest.mark.parametrize("name", ARMS)
+def test_a_payload_set_when_it_is_taken_keeps_a_guided_arm_where_it_is(name):
+    """Gravity compensation of the loaded arm is right after the fade; the torque never jumps."""
+    start, link, _ = ARMS[name]
+    robot = arm(name)
+    rig = Rig(robot, start, knowing(robot, link, 0.0, tracking=False))
+    rig.run(0.3)
+    assert rig.mode is FLOATING
+    before = len(rig.sent)
+    rig.supervisor.adopt(knowing(robot, link, 3.0, tracking=False))
+    carries(rig, knowing(robot, link, 3.0).robot)
+    rig.run(0.5)
+    sent = rig.check()[before - 1 :]
+    assert np.abs(np.diff(sent, axis=0)).max() < BUMP
+    expected = rne.gravity_torque(knowing(robot, link, 3.0).robot, rig.supervisor.q)
+    np.testing.assert_allclose(sent[-1], expected, atol=3.0)
+    moved = np.abs(rig.supervisor.q - start).max()
+    assert moved < 0.3
+
+
 def test_a_held_arm_takes_its_payload_without_sagging_and_nothing_is_compiled_for_it():
     start, link, _ = ARMS["panda"]
     robot, places = arm("panda"), {}
@@ -79,6 +101,37 @@ def test_a_held_arm_takes_its_payload_without_sagging_and_nothing_is_compiled_fo
         places[mass] = np.abs(rig.simulator.state.q - start).max()
     assert places[3.0] < 2e-3
     assert places[0.0] > 10.0 * places[3.0]
+
+
+def test_changes_that_follow_each_other_add_up_to_the_newest_without_a_jump():
+    robot, q = arm("panda"), ARMS["panda"][0]
+    loads = [robot, *(robot.with_payload(rne.Payload("panda_link8", mass)) for mass in (1.0, 3.0, 2.0))]
+    change, zero, seen = LoadChange(), np.zeros(7), []
+
+    def gravity(model):
+        terms = TorqueTerms(zero, zero, rne.gravity_torque(model, q), zero, zero)
+        return change.apply(terms, q, zero, None, None).gravity
+
+    for former, model in pairwise(loads):
+        seen.append(gravity(former))
+        change.begin(former)
+        for _ in range(80):  # 0.08 s of 0.2 s
+            seen.append(gravity(model))
+            change.advance(1e-3)
+    for _ in range(220):
+        seen.append(gravity(loads[-1]))
+        change.advance(1e-3)
+    np.testing.assert_array_equal(seen[-1], rne.gravity_torque(loads[-1], q))
+    fastest = np.abs(rne.gravity_torque(loads[2], q) - rne.gravity_torque(robot, q)).max() / LOAD_TIME * 1e-3
+    assert np.abs(np.diff(seen, axis=0)).max() < 1.01 * fastest
+
+
+def test_only_what_bodies_weigh_is_a_load():
+    robot = arm("panda")
+    assert other_load(robot.with_payload(rne.Payload("panda_link8", 1.0)), robot)
+    assert not other_load(robot.with_lock({"panda_joint2": 0.3}), robot)
+    mechanism = rne.load_model("four_bar")
+    assert other_load(mechanism.with_payload(rne.Payload("rocker", 1.0)), mechanism)
 
 
 def test_a_large_load_takes_longer():

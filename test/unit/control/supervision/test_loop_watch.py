@@ -15,6 +15,9 @@ from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import ControlError
 from rne_dynamics.ros.parameters.tracking import tracking_settings
 
+#: Panda, four_joint_arm.
+ARMS = [3, 5]
+
 
 def rig_of(which, line, deviation, bandwidth=20.0, **parameters):
     urdf, robot = arms()[which]
@@ -61,6 +64,15 @@ def test_without_reported_efforts_the_delay_is_not_known_and_motion_is_allowed()
     rig.supervisor.ready()
 
 
+def test_a_delay_beyond_what_the_gains_tolerate_locks_motion_and_the_arm_is_held():
+    """Before: 1600/80 with 12 ms threw the arm while it was held."""
+    rig = rig_of(5, Line(0.001, 0.006), Deviation(mass=(0.5,) * 30, command_delay=0.006), bandwidth=40.0)
+    assert driven(rig, 1.0) < 0.7
+    assert rig.mode is Mode.HOLDING
+    with pytest.raises(ControlError, match=r"gains tolerate 5\.4 ms.*lower the gains to p = 3\d\d, d = 3\d"):
+        rig.supervisor.ready()
+
+
 def test_where_friction_holds_the_arm_the_delay_is_known_in_its_first_motion():
     """Its efforts change once only before."""
     rig = rig_of(2, Line(0.001, 0.006), Deviation(mass=(0.5,) * 30, command_delay=0.006), bandwidth=40.0)
@@ -85,6 +97,15 @@ def test_a_delay_beyond_what_the_law_tolerates_locks_motion(law, most, late):
             rig.supervisor.ready()
 
 
+@pytest.mark.parametrize("which", ARMS)
+def test_a_declared_delay_that_is_a_third_of_the_real_one_throws_nothing(which):
+    """A declared delay allows all of the feedback before it is measured: a wrong one must be survived as well."""
+    deviation = Deviation(mass=(0.5,) * 30, command_delay=0.006)
+    rig = rig_of(which, Line(0.001, 0.006), deviation, bandwidth=40.0, command_delay=0.004)
+    assert driven(rig, 1.0) < 0.7
+    assert rig.mode is Mode.HOLDING
+
+
 def test_a_delay_of_one_moment_locks_nothing():
     """A computer that was busy while the arm was taken over: the delay is measured once more when the arm moves."""
     rig = rig_of(3, Line(0.002, 0.044), Deviation())
@@ -101,6 +122,17 @@ def test_a_delay_of_one_moment_locks_nothing():
     assert watch.delay < 0.003
 
 
+@pytest.mark.parametrize("which", ARMS)
+def test_a_long_delay_that_efforts_show_only_in_motion_cancels_the_motion(which):
+    rig = rig_of(which, Line(0.002, 0.044), Deviation())
+    rig.run(0.6)
+    swing_to(rig)
+    assert driven(rig, 1.0) < 1.0
+    assert rig.mode is Mode.HOLDING
+    with pytest.raises(ControlError, match="gains tolerate"):
+        rig.supervisor.ready()
+
+
 def test_states_that_become_late_in_motion_throw_nothing():
     """Before: the Panda reached 6.7 velocity limits."""
     rig = rig_of(3, Line(0.001), Deviation(mass=(0.6,) * 30))
@@ -109,6 +141,16 @@ def test_states_that_become_late_in_motion_throw_nothing():
     rig.run(0.3)
     rig.line = Line(0.001, 0.05)
     assert driven(rig, 1.5) < 1.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("which", "frequency"), [(5, 12.0), (5, 18.0), (3, 25.0)])
+def test_elastic_gears_with_a_delay_oscillate_without_overspeed(which, frequency):
+    deviation = Deviation(friction=0.3, frequency=frequency, rotor=0.4, command_delay=0.006)
+    rig = rig_of(which, Line(0.001, 0.002), deviation, **{"stop.policy": "hold"})  # a released arm falls
+    driven(rig, 0.5)
+    swing_to(rig)
+    assert driven(rig, 2.0) < 1.5
 
 
 @pytest.mark.parametrize(("which", "deviation"), [
@@ -133,6 +175,16 @@ def test_a_guided_arm_on_elastic_gears_does_not_swing_behind_a_delay():
     rig.run(0.02, wrenches={end_links(rig.robot)[-1]: np.array([1.0, 1.0, 1.0, 0.1, 0.1, 0.1])})
     assert driven(rig, 1.5) < 0.8
     assert rig.mode is Mode.FLOATING
+
+
+def test_a_hand_that_shakes_a_guided_arm_keeps_its_damping():
+    rig = rig_of(5, Line(0.002), Deviation())
+    rig.run(0.4)
+    rig.supervisor.hand_guide(True)
+    link = end_links(rig.robot)[-1]
+    for k in range(12):  # at 6 Hz
+        rig.run(1.0 / 12.0, wrenches={link: (-1.0) ** k * np.array([20.0, 20.0, 20.0, 1.0, 1.0, 1.0])})
+    assert rig.supervisor.loop.damping == 1.0
 
 
 def oscillating(rig):

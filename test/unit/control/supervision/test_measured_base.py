@@ -51,6 +51,88 @@ def test_an_arm_is_held_on_the_ship_as_on_land():
     assert off["measured"] < 0.25 * off["unknown"]
 
 
+@pytest.mark.slow
+def test_a_hand_guided_arm_floats_on_the_ship():
+    one = rig(tracking=False)
+    one.run(1.5)
+    assert one.mode is Mode.FLOATING
+    unknown = rig(tracking=False, base=None)
+    unknown.run(1.5)
+    assert moved(one) < 0.25 * moved(unknown)
+
+
+@pytest.mark.parametrize(
+    ("how", "tracking"),
+    [
+        ("silent", True),
+        *(pytest.param(how, tracking, marks=pytest.mark.slow)
+          for how in ("silent", "not finite", "frozen", "a quaternion of zeros") for tracking in (True, False)
+          if (how, tracking) != ("silent", True)),
+    ],
+)  # fmt: skip
+def test_without_usable_messages_the_arm_is_stopped_and_released(how, tracking):
+    one = rig(tracking=tracking)
+    one.run(0.4)
+    nan, last = np.full(3, np.nan), {}
+    one.base_message = {
+        "silent": lambda reading: None,
+        "not finite": lambda reading: reading._replace(acceleration=nan),
+        "frozen": lambda reading: last.setdefault("one", reading),  # the same message for ever
+        "a quaternion of zeros": lambda reading: reading._replace(orientation=np.zeros(4)),
+    }[how]
+    begun = len(one.sent)
+    one.run(SENSOR.timeout + 0.02)
+    assert one.mode is Mode.STOPPING
+    assert "no usable base motion" in one.supervisor.cause
+    assert ("the last one was refused" in one.supervisor.cause) is (how != "silent")
+    stop = one.settings.stop
+    one.run(stop.brake_time + stop.hold_time)
+    assert moved(one) < 0.05, "the arm is held meanwhile, by gravity as it was last seen"
+    one.run(stop.ramp_time + 0.05)
+    assert one.mode is Mode.FAULT
+    assert one.supervisor.counters.lost == 1
+    sent = one.check()  # finite, within effort and rate limits
+    assert not sent[-1].any()
+    assert len(sent) > begun
+    one.base_message = lambda reading: reading
+    one.run(0.2)
+    assert one.mode is Mode.FAULT, "messages that come back do not start an arm"
+    one.supervisor.recover(one.now)
+    one.run(0.2)
+    assert one.mode in (Mode.HOLDING, Mode.FLOATING)
+    one.check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_the_sensor_says_efforts_stay_within_their_limits(seed):
+    """Random lies and gaps of random length: every effort is finite, within effort and rate limits, and a gap longer
+    than the time-out stops the arm."""
+    rng = np.random.default_rng(seed)
+    one = rig(tracking=bool(seed % 2))
+    one.run(0.2)
+    lies = (
+        lambda r: None,
+        lambda r: r._replace(acceleration=rng.normal(size=3) * 10.0 ** rng.uniform(-3, 300)),
+        lambda r: r._replace(angular_velocity=rng.normal(size=3) * 10.0 ** rng.uniform(-3, 3)),
+        lambda r: r._replace(angular_velocity=np.full(3, np.nan)),
+        lambda r: r._replace(orientation=rng.normal(size=4)),
+        lambda r: r._replace(orientation=None),
+        lambda r: r._replace(stamp=int(r.stamp + rng.integers(-(10**10), 10**10))),
+        lambda r: r._replace(stamp=int(rng.integers(-(2**31), 2**31))),
+    )
+    for _ in range(12):
+        lie, part = lies[rng.integers(len(lies))], rng.uniform(0.2, 1.0)
+        one.base_message = lambda r, lie=lie, part=part: lie(r) if rng.random() < part else r
+        one.run(float(rng.uniform(0.02, 0.2)))
+    one.check()
+    one.base_message = lambda reading: None
+    stop = one.settings.stop
+    one.run(SENSOR.timeout + stop.brake_time + stop.hold_time + stop.ramp_time + 0.1)
+    assert one.mode is Mode.FAULT
+    assert not one.check()[-1].any()
+
+
 @pytest.mark.parametrize("tracking", [True, False])
 def test_while_the_same_message_comes_for_ever_the_arm_is_stopped_and_released(tracking):
     one, last = rig(tracking=tracking), {}
@@ -82,6 +164,18 @@ def test_an_arm_whose_base_is_not_known_is_not_held_for_ever():
     one.run(0.4)
     one.base_message = lambda reading: None
     one.run(SENSOR.timeout + stop.brake_time + stop.hold_time + stop.ramp_time + 0.1)
+    assert one.mode is Mode.FAULT
+    assert not one.check()[-1].any()
+
+
+@pytest.mark.slow
+def test_joint_states_that_stop_too_change_nothing_about_the_end():
+    one = rig()
+    one.run(0.4)
+    one.base_message = lambda reading: None
+    one.run(0.15)
+    stop = one.settings.stop
+    one.run(stop.brake_time + stop.hold_time + stop.ramp_time + 0.3, corrupt=lambda state: None)
     assert one.mode is Mode.FAULT
     assert not one.check()[-1].any()
 

@@ -28,12 +28,30 @@ def noted(inertia: np.ndarray, friction: np.ndarray, off: float, factor: float) 
     return missed
 
 
+def test_without_efforts_it_is_the_model():
+    np.testing.assert_array_equal(MissedEffort(LIMIT).fit(), [[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+
+
+def test_at_rest_all_of_it_is_support():
+    still = np.zeros((FITTED, 2))
+    missed = noted(still, still, 0.0, 0.0)
+    np.testing.assert_allclose(missed.fit()[0], SUPPORT, rtol=1e-12)
+    missed.forget()
+    assert not missed.fit()[0].any()
+
+
 @pytest.mark.parametrize(("off", "factor"), [(0.0, 1.0), (0.4, 0.0), (-0.4, 2.5)])
 def test_in_motion_inertia_friction_and_support_are_separated(off, factor):
     inertia, friction = RNG.normal(size=(2, FITTED, 2)) * 0.2 * LIMIT
     support, *factors = noted(inertia, friction, off, factor).fit()
     np.testing.assert_allclose(factors, [2 * [1.0 + off], 2 * [factor]], atol=0.01)
     np.testing.assert_allclose(support / LIMIT, SUPPORT / LIMIT, atol=0.01)
+
+
+def test_steady_friction_that_cannot_be_separated_is_counted_as_that():
+    steady = np.full((FITTED, 2), 0.05) * LIMIT
+    support, *_ = noted(np.zeros((FITTED, 2)), steady, 0.0, 0.7).fit()
+    np.testing.assert_allclose(support, SUPPORT + 0.7 * steady[0], rtol=1e-9)
 
 
 def test_what_no_arm_has_is_not_believed():

@@ -14,6 +14,8 @@ from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.control.felt_inertia import fastest_decay, joint_inertia
 from rne_dynamics.control.gate_parts import GateHold
 from rne_dynamics.control.motion.limited_path import leading_joints, leading_path
+from rne_dynamics.control.motion.limits import Tolerances
+from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.supervision.settings import StartCheck
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.thresholds import CALM
@@ -68,6 +70,28 @@ def test_a_path_of_the_leading_joints_takes_the_others_along():
     assert leading_path(TWO, TWO.posture) is None
 
 
+@pytest.mark.slow
+def test_it_follows_a_path_and_stops_on_it():
+    arm = rig()
+    arm.run(0.2)
+    goal = placed(-1.9, -0.9)
+    rest = np.zeros((2, 3))
+    asked = SampledTrajectory(np.array([0.0, 0.5]), np.stack([ARM.neutral, goal]), rest, rest, ARM.joint_names).path
+    path = leading_path(ARM, arm.supervisor.machine.torques.posture)(asked, np.arange(3), 0.0)
+    tolerances = Tolerances(ARM.joint_names, path=0.01, goal=0.005, goal_time=0.2)
+    arm.supervisor.follow(Motion(path, arm.supervisor.stamp, tolerances, blend_time=0.2),
+                          lambda ending, text: arm.endings.append((ending, text)))  # fmt: skip
+    arm.run(0.3)
+    arm.supervisor.stop(arm.now, "a test")
+    arm.run(1.0)
+    arm.check()
+    assert arm.mode is Mode.RELEASED
+    speeds = np.abs(arm.speeds)
+    assert speeds[: round(0.5 / PERIOD)].max() > 0.5
+    # held still after the deceleration, before it is released
+    assert speeds[round(0.72 / PERIOD) : round(0.78 / PERIOD)].max() < 0.05
+
+
 def test_encoders_that_contradict_the_loops_are_a_fault():
     arm = rig()
     arm.run(0.1)
@@ -106,6 +130,25 @@ def test_walls_and_dampers_are_stable_for_all_motors_together():
     frequency = 2.0 * arm.settings.limits.stop_frequency
     inverse = joint_inertia(ARM, ARM.neutral, ARM.posture).inverse
     assert fastest_decay(inverse, frequency * walls) <= 1.0 / (CALM * PERIOD) * (1.0 + 1e-9)
+
+
+@pytest.mark.slow
+def test_a_joint_is_held_back_at_its_limit():
+    upper = np.array(ARM.robot.upper)
+    third = ARM.robot.joint_index("left_elbow")
+    upper[third] = ARM.posture[third] + 0.1
+    narrow = replace(ARM, robot=replace(ARM.robot, upper=upper))
+    plain = settings(narrow, tracking=False)
+    limits = replace(plain.limits, margin=np.full(3, 0.05))
+    arm = rig(narrow, tracking=False, limits=limits)
+    arm.simulator.plant = replace(arm.simulator.plant, stops=False)
+    arm.run(0.1)
+    arm.run(1.5, wrenches={"right_forearm": [-6.0, 0.0, 0.0, 0.0, 0.0, 0.0]})
+    sent = arm.check()
+    assert arm.simulator.state.q[2] > ARM.posture[third] + 0.05, "it was pushed into the wall"
+    assert arm.simulator.state.q[2] < upper[third] + 0.02
+    assert np.abs(arm.speeds[-50:]).max() < 0.05, "it rests there"
+    assert np.abs(np.diff(sent[-50:], axis=0)).max() < 0.1
 
 
 def test_the_effort_gate_holds_it_with_stable_damping():

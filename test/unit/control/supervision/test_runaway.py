@@ -9,18 +9,79 @@ import pytest
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
+from rne_dynamics.control.supervision.output import CUT
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.thresholds import OVERSPEED
 
 PUMA = rne.load_urdf("puma560")
 PANDA = rne.load_urdf("panda")
 START = {"puma560": np.array([0.1, 0.4, -0.3, 0.2, 0.3, 0.1]), "panda": np.array([0.0, -0.3, 0.0, -1.6, 0.0, 1.5, 0.5])}
+#: Below this fraction of a joint's largest power an effort does not count as driving the joint.
+NEGLIGIBLE = 0.02
 
 
 def rig(robot, **changes) -> Rig:
     plain = settings(robot, stop=replace(settings(robot).stop, hold_time=0.5, ramp_time=0.5), **changes)
     limits = replace(plain.limits, velocity=np.full(robot.n, 0.5), rate=100.0 * robot.effort_limit)
     return Rig(robot, START[robot.name], replace(plain, limits=limits))
+
+
+def longest_drive(r: Rig, from_step: int, slow: float = 0.1) -> float:
+    """Longest time in which a motor drove a joint that is not slow, in its velocity limit, s, from a step on."""
+    power, qd = np.array(r.power[from_step:]), np.array(r.speeds[from_step:])
+    limits = r.settings.limits
+    driven = (power > NEGLIGIBLE * limits.effort * limits.velocity) & (np.abs(qd) > slow * limits.velocity)
+    longest = np.zeros(driven.shape[1])
+    run = np.zeros(driven.shape[1])
+    for row in driven:
+        run = np.where(row, run + 1, 0)
+        longest = np.maximum(longest, run)
+    return float(longest.max() * r.period)
+
+
+def stopping_step(r: Rig) -> int:
+    """First step at which a joint is measured beyond the bound."""
+    fast = (np.abs(np.array(r.speeds)) > OVERSPEED * r.settings.limits.velocity).any(axis=1)
+    assert fast.any(), "nothing ran away"
+    return int(np.argmax(fast))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("robot", [PUMA, PANDA], ids=lambda robot: robot.name)
+def test_no_reversed_motor_is_driven_on(robot):
+    for j in range(robot.n):
+        sign = np.ones(robot.n)
+        sign[j] = -1.0
+        r = rig(robot, lambda command, sign=sign: sign * command)
+        for _ in range(12):
+            r.run(0.1)
+            if Mode.STOPPING in r.modes:
+                break
+            if r.mode is Mode.HOLDING:
+                r.move(r.supervisor.queue.reference.q + 0.2, 1.0)
+        r.run(0.3)
+        assert longest_drive(r, stopping_step(r)) <= CUT + 2 * r.period, f"joint {j}"
+        r.run(1.2)
+        assert r.mode is Mode.FAULT
+        if robot is PUMA:  # the last joint of the Panda slows down by itself
+            assert f"joint{j + 1}" in r.supervisor.cause
+            assert "cut" in r.supervisor.cause
+        r.check()
+
+
+@pytest.mark.parametrize("swap", [(0, 1), (3, 5)])
+def test_swapped_motors_are_cut(swap):
+    order = np.arange(6)
+    order[list(swap)] = order[list(swap)[::-1]]
+    r = rig(PUMA, lambda command: command[order])
+    r.run(0.5)
+    if r.mode is Mode.HOLDING:
+        r.move(r.supervisor.queue.reference.q + 0.3, 1.0)
+    r.run(2.0)
+    if Mode.STOPPING in r.modes:
+        assert longest_drive(r, stopping_step(r)) <= CUT + 2 * r.period
+        assert r.mode is Mode.FAULT
+    r.check()
 
 
 @pytest.mark.parametrize("guided", [False, True])
@@ -59,6 +120,20 @@ def test_a_guided_arm_that_is_too_fast_and_then_unseen_gets_no_efforts():
     assert r.mode is Mode.FAULT
     unseen = np.array(r.sent[-199:])
     assert not unseen[150:].any(), "the stop holds no weight"
+    r.check()
+
+
+def test_a_runaway_in_a_stop_is_cut_too():
+    sign = np.array([1.0, -1.0, 1.0, 1.0, 1.0, 1.0])
+    r = rig(PUMA, lambda command: command)
+    r.run(0.5)
+    r.supervisor.stop(r.now, "asked for")
+    r.motors = lambda command: sign * command
+    r.run(1.4)
+    fast = (np.abs(np.array(r.speeds)) > OVERSPEED * r.settings.limits.velocity).any(axis=1)
+    if fast.any():
+        assert longest_drive(r, int(np.argmax(fast))) <= CUT + 2 * r.period
+    assert r.mode is Mode.RELEASED
     r.check()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 from support.supervised import Rig, settings
@@ -83,6 +85,16 @@ def test_a_trajectory_takes_over_smoothly_and_the_stream_begins_again_only_after
     rig.check()
 
 
+def test_setpoints_do_not_disturb_a_trajectory(rig):
+    rig.move(START + 0.2, 1.0)
+    rig.run(0.2)
+    errors = stream(rig, 0.5)
+    assert {error.problem for error in errors} == {SetpointProblem.NOT_READY, SetpointProblem.CALLED_OFF}
+    assert "a trajectory is under way" in str(errors[0])
+    rig.run(1.0)
+    assert [ending for ending, _ in rig.endings] == [Ending.SUCCEEDED]
+
+
 @pytest.mark.parametrize("stop", [True, False])
 def test_cancel_and_stop_brake_though_setpoints_go_on(rig, stop):
     stream(rig, 1.0)
@@ -94,6 +106,20 @@ def test_cancel_and_stop_brake_though_setpoints_go_on(rig, stop):
     assert len(errors) == 50
     assert np.abs(rig.speeds[-720]).max() < 1e-2, "0.08 s after the brake time, before it is released"
     assert rig.mode is (Mode.RELEASED if stop else Mode.HOLDING)
+    rig.check()
+
+
+@pytest.mark.slow
+def test_a_lost_joint_state_stream_stops_the_arm_and_the_setpoints(rig):
+    stream(rig, 1.0)
+    for _ in range(10):
+        with contextlib.suppress(SetpointError):
+            rig.supervisor.setpoint(0, *wave(1.0), rig.now)
+        rig.run(0.02, corrupt=lambda state: None)
+    assert rig.mode is Mode.STOPPING
+    errors = stream(rig, 0.5, begin=1.0)
+    assert rig.mode is Mode.HOLDING
+    assert {error.problem for error in errors} == {SetpointProblem.CALLED_OFF}
     rig.check()
 
 
@@ -130,6 +156,15 @@ def test_a_controller_without_limits_for_it_says_why():
     rig.run(0.2)
     with pytest.raises(ControlError, match="no velocity limit"):
         rig.supervisor.setpoint(0, START, np.zeros(2), rig.now)
+
+
+def test_the_clock_of_the_joint_states_is_that_of_the_stamps(rig):
+    for k in range(50):
+        rig.supervisor.setpoint(0, *wave(k * PERIOD), rig.now, stamp=rig.supervisor.stamp)
+        rig.run(PERIOD)
+    assert np.abs(rig.supervisor.q - wave(1.0)[0]).max() < 0.01
+    with pytest.raises(SetpointError, match="before the time of the joint states"):
+        rig.supervisor.setpoint(0, *wave(1.0), rig.now, stamp=rig.supervisor.stamp - 10**10)
 
 
 def test_lower_limits_hold_at_once(rig):

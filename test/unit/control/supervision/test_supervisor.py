@@ -51,6 +51,23 @@ def released(r: Rig) -> None:
     assert r.last.last
 
 
+def test_activation_begins_at_the_effort_the_arm_reports():
+    limits = replace(settings(ROBOT).limits, rate=5.0 * ROBOT.effort_limit)  # too slow to get there from zero
+    r, gravity = rig(limits=limits), rne.gravity_torque(ROBOT, START)
+    r.run(0.003, corrupt=lambda state: {**state, "reported": gravity.copy()})
+    np.testing.assert_allclose(r.sent[0], gravity, rtol=1e-9, atol=1e-9)
+
+
+def test_feedback_grows_after_activation():
+    r = rig(feedback_ramp=1.0)
+    r.run(0.01)
+    far = START + 0.002  # the arm is pushed away
+    r.run(0.001, corrupt=lambda state: {**state, "q": far.copy()})
+    assert r.last is not None
+    full = 400.0 * 0.002 * np.diag(rne.mass_matrix(ROBOT, far)).min()
+    assert np.abs(r.last.terms.feedback).max() < 0.05 * max(full, 1.0)
+
+
 def test_a_motion_replaced_in_motion_has_no_jump():
     r = in_motion()
     references = []
@@ -113,6 +130,29 @@ def test_a_stop_brakes_holds_and_lets_down(policy):
     assert len(r.sent) == count, "silent"
 
 
+def test_lost_states_stop_the_arm_by_dead_reckoning_and_end_in_a_fault():
+    r = in_motion()
+    speed = np.abs(r.simulator.state.qd).max()
+    r.run(0.35, corrupt=lambda state: None)
+    assert r.mode is Mode.STOPPING
+    assert r.supervisor.machine.dead_reckoning
+    assert np.abs(r.simulator.state.qd).max() <= 0.1 * speed, "dead reckoning has stopped it"
+    r.run(0.5, corrupt=lambda state: None)
+    assert r.mode is Mode.FAULT
+    assert "no usable joint state" in r.supervisor.cause
+    released(r)
+    r.check()
+    r.run(0.2)
+    assert r.mode is Mode.FAULT, "it stays so until recovery is asked for"
+    with pytest.raises(ControlError, match="fault"):
+        r.move(GOAL, 0.5)
+    r.simulator.reset()
+    r.supervisor.recover(r.now)
+    r.run(0.2)
+    assert r.mode is Mode.HOLDING
+    r.check()
+
+
 def test_recovery_may_be_automatic():
     r = settled(recover_automatically=True)
     r.run(1.0, corrupt=lambda state: None)
@@ -167,6 +207,24 @@ def test_a_controller_that_only_floats():
     assert r.mode is Mode.RELEASED
     released(r)
     r.check()
+
+
+@pytest.mark.parametrize("tracking", [True, False])
+def test_an_arm_that_weighs_something_else_may_not_move(tracking):
+    r = rig(check=StartCheck(duration=0.3, tolerance=0.1), tracking=tracking)
+    wrong = rne.gravity_torque(ROBOT, START) * np.array([1, -1, 1, 1, 1, 1])
+    r.run(0.8, corrupt=lambda state: {**state, "reported": wrong.copy()})
+    if tracking:
+        with pytest.raises(ControlError, match="joint2"):
+            r.move(GOAL, 0.5)
+        held(r)
+        r.supervisor.recover(r.now)
+        r.run(0.5)
+        r.move(GOAL, 0.5)
+    else:
+        r.run(1.0)
+        assert r.mode is Mode.FAULT
+        assert "joint2" in r.supervisor.cause
 
 
 def test_an_arm_that_weighs_something_else_may_not_float():

@@ -119,6 +119,24 @@ def test_it_fades_at_its_rates_and_ends_after_the_time_out() -> None:
     rig.check()
 
 
+@pytest.mark.slow
+def test_a_change_of_law_ends_it_without_a_jump() -> None:
+    rig = Pressing()
+    rig.press(0.5)
+    before, plain = rig.supervisor.settings, settings(ROBOT)
+    rig.supervisor.adopt(replace(before, tracking=plain.tracking, holding_error=None))
+    with pytest.raises(ControlError, match=r"applies no wrench; change to cartesian_impedance"):
+        rig.press(0.01)
+    for _ in range(20):
+        rig.press(0.05, wrench=None)
+    steps = np.abs(np.diff(np.array(rig.sent)[350:], axis=0)).max()
+    assert steps < 1.0
+    rig.supervisor.adopt(before)  # the same object: it has forgotten the wrench
+    assert not rig.in_force.any()
+    rig.press(0.5)
+    np.testing.assert_allclose(rig.in_force, WRENCH, atol=1e-12)
+
+
 def test_what_is_limited_is_said_and_what_does_not_fit_is_refused() -> None:
     rig = Pressing(force_limit=10.0)
     said = rig.press(0.4, np.array([0.0, 0.0, -50.0, 0.0, 0.0, 1.0]))
@@ -145,3 +163,17 @@ def test_what_is_limited_is_said_and_what_does_not_fit_is_refused() -> None:
         rig.press(0.01)
     with pytest.raises(ControlError, match=r"target_wrench\.timeout"):
         WrenchRates(timeout=0.0)
+
+
+def test_in_hand_guiding_none_is_applied_or_reported():
+    """Before: the last one was reported as long as a hand led the arm."""
+    arm = Pressing()
+    arm.press(0.1)
+    assert arm.supervisor.wrenches.text()
+    arm.supervisor.hand_guide(True)
+    arm.run(0.002)
+    assert not arm.supervisor.wrenches.text()
+    assert not arm.in_force.any()
+    arm.supervisor.hand_guide(False)
+    arm.run(0.05)
+    assert not arm.in_force.any()
