@@ -153,7 +153,7 @@ def late_states_are_refused(name: str) -> None:
 
 
 def contradicting_velocities_are_estimated(name: str) -> None:
-    for factor in (-1.0, 57.3):
+    for factor in (-1.0, 57.3, 0.0):
         rig = foreign(name).hold().off()
         j = rig.fastest
 

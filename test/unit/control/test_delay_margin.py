@@ -11,21 +11,18 @@ from rne_dynamics.control.gains import DELAY_SAFETY, critical_delays, tolerated_
 
 GAINS = [
     (1600.0, 0.0, 80.0),  # the package's gains
-    (400.0, 0.0, 40.0),  # those of the hardware files
-    (400.0, 100.0, 40.0),
     (400.0, 4000.0, 40.0),  # p² < 2 i d: more than one crossover is possible
-    (0.0, 0.0, 10.0),
     (100.0, 0.0, 5.0),
 ]
 
 
 def growth(p: float, i: float, d: float, delay: float) -> float:
     """Factor by which an error grows over the last half of a long simulation; the effort acts `delay` s late."""
-    dt = 5e-5
+    dt = 1e-4
     late = round(delay / dt)
     e, rate, integral = 1.0, 1.0, 0.0
     line = [0.0] * (late + 1)
-    steps = round(40.0 * max(delay, 1.0 / max(d, math.sqrt(p))) / dt)
+    steps = round(30.0 * max(delay, 1.0 / max(d, math.sqrt(p))) / dt)
     half = later = 0.0
     for k in range(2 * steps):
         line[k % len(line)] = -(p * e + i * integral + d * rate)
@@ -71,7 +68,7 @@ def test_no_feedback_tolerates_every_delay() -> None:
     assert tolerated_delay(np.zeros(0), np.zeros(0), np.zeros(0)) == math.inf
 
 
-@pytest.mark.parametrize("scale", [1e-4, 1e-2, 1e2, 1e3])
+@pytest.mark.parametrize("scale", [1e-4, 1e3])
 def test_faster_gains_tolerate_less_in_proportion(scale: float) -> None:
     p, i, d = np.array([400.0]), np.array([1000.0]), np.array([40.0])
     expected = tolerated_delay(p, i, d) / scale

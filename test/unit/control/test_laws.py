@@ -85,9 +85,9 @@ def test_cart_by_hand():
     assert terms.total == pytest.approx([MASS * (5.0 + 4.0 * 2.0)])
 
 
-@pytest.mark.parametrize(("p", "d"), [(25.0, 10.0), (100.0, 6.0), (9.0, 12.0)])
+@pytest.mark.parametrize(("p", "d"), [(25.0, 10.0), (100.0, 6.0)])
 def test_on_a_matched_arm_the_error_obeys_its_linear_equation(p, d):
-    """ë + d ė + p e = 0: critically damped, oscillating, creeping; on a seven-joint chain."""
+    """ë + d ė + p e = 0: critically damped and oscillating; on a seven-joint chain."""
     robot = chain(7)
     law = ComputedTorque(robot, Gains(np.full(7, p), np.zeros(7), np.full(7, d)), FrictionCompensation())
     e0 = np.linspace(-0.3, 0.3, 7)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rne_dynamics.control.trajectory import Hold, Quintic, SampledTrajectory, quintic_duration
@@ -115,6 +115,7 @@ def test_cubic_and_quintic_take_the_coefficients_of_ros2_controllers():
 
 
 numbers = st.floats(-10.0, 10.0)
+few = settings(max_examples=50)
 
 
 @st.composite
@@ -128,6 +129,7 @@ def sampled(draw):
     return SampledTrajectory(np.cumsum(gaps) - draw(st.sampled_from([0.0, gaps[0]])), *rows)
 
 
+@few
 @given(sampled())
 def test_a_sampled_trajectory_passes_its_points_with_what_they_ask(trajectory):
     for k, t in enumerate(trajectory.times.tolist()):
@@ -141,6 +143,7 @@ def test_a_sampled_trajectory_passes_its_points_with_what_they_ask(trajectory):
                 np.testing.assert_allclose(there.qdd, trajectory.accelerations[k], atol=1e-3)
 
 
+@few
 @given(sampled(), st.floats(-1.0, 12.0))
 def test_samples_are_finite_and_velocity_is_the_derivative(trajectory, t):
     there = trajectory.sample(t)

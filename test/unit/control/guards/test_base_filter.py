@@ -68,10 +68,6 @@ def test_what_is_left_when_messages_stop_is_gravity_as_it_was_last_seen():
     np.testing.assert_array_equal(never.still().packed(G)[6:9], -G)
 
 
-def changed(base: BaseReading, **fields) -> BaseReading:
-    return base._replace(**fields)
-
-
 @pytest.mark.parametrize(
     ("fields", "problem", "said"),
     [
@@ -98,7 +94,7 @@ def test_what_must_not_be_used_is_refused_and_changes_nothing(fields, problem, s
     if problem is StateProblem.POSITION_JUMP:
         fields = {**fields, "acceleration": TURN.T @ -(G @ np.diag([1.0, -1.0, -1.0]) @ TURN.T)}
     with pytest.raises(StateError, match=said) as refused:
-        filter_.accept(changed(reading(t + 0.0025), **fields), t + 0.0055)
+        filter_.accept(reading(t + 0.0025)._replace(**fields), t + 0.0055)
     assert refused.value.problem is problem
     assert filter_.arrival == before[1]
     np.testing.assert_array_equal(filter_.motion.packed(G), before[0])

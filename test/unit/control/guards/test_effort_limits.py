@@ -13,16 +13,6 @@ GOOD = {
 }  # fmt: skip
 
 
-def test_scalars_apply_to_all_joints_and_arrays_are_read_only():
-    limits = EffortLimits(10.0, np.inf, np.inf, -1.0, [1.0, 2.0], 0.0)
-    np.testing.assert_array_equal(limits.effort, [10.0, 10.0])
-    np.testing.assert_array_equal(limits.table[4], [1.0, 2.0])
-    assert limits.n == 2
-    for array in (limits.effort, limits.upper, limits.table):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 1.0
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [

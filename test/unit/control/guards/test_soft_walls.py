@@ -10,7 +10,7 @@ from support.arms import MASS, chain, slider
 
 from rne_dynamics.control.felt_inertia import felt_inertia
 from rne_dynamics.control.guards.effort_limiter import EFFORT, EXCESS, RATE, STOP, EffortLimiter
-from rne_dynamics.control.guards.effort_limits import STOPPING, EffortLimits
+from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque
@@ -24,11 +24,7 @@ MARGIN, FREQUENCY = 0.1, 20.0
 CART = EffortLimits([1e4], np.inf, np.inf, -1.0, 1.0, MARGIN, FREQUENCY)
 
 
-def nothing(q, qd):
-    return np.zeros(len(q))
-
-
-def drive(robot, limits, q, qd, *, seconds=1.0, dt=1e-3, motion=nothing, push=None, stops=True, late=0):
+def drive(robot, limits, q, qd, *, seconds=1.0, dt=1e-3, motion=lambda q, qd: 0.0 * q, push=None, stops=True, late=0):
     """An arm with its weight carried, under `motion` and a constant wrench at a link; returns q, qd, efforts, flags.
 
     The guard sees states that are `late` cycles old. q and qd have one row more than the others: where each effort
@@ -75,15 +71,7 @@ def test_a_cart_at_the_stopping_speed_uses_the_margin_up_and_no_more():
     assert flags.max() == STOP
 
 
-def test_the_constant_of_the_stopping_speed_is_the_largest():
-    faster = 1.03 * CART.stopping_speed
-    q, *_ = drive(slider(), CART, [0.85], faster, dt=1e-4, seconds=0.2, stops=False)
-    assert q.max() > 1.0
-    assert np.e > STOPPING  # a damper that is whole from the edge on
-
-
-@pytest.mark.parametrize("speed", [0.01, 0.5, 5.0])
-@pytest.mark.parametrize("fraction", [0.0, 0.5])
+@pytest.mark.parametrize(("speed", "fraction"), [(0.5, 0.0), (5.0, 0.5)])
 def test_a_wall_gives_back_no_more_energy_than_its_spring_has_taken(speed, fraction):
     dt = 1e-3
     begin = 1.0 - MARGIN * (1.0 - fraction) - (0.002 if fraction == 0.0 else 0.0)
@@ -101,7 +89,7 @@ def test_a_hand_that_pushes_on_is_held_within_the_margin():
     robot = chain(2, limits=STOPS, rotor=0.5)
     limits = EffortLimits([200.0, 200.0], 20000.0, 5.0, -1.0, 1.0, MARGIN, FREQUENCY)
     push = {"link2": np.array([0.0, 4.0, 0.0, 1.0, 0.0, 2.0])}
-    q, qd, efforts, flags = drive(robot, limits, [0.5, 0.5], [1.0, 1.0], seconds=3.0, push=push,
+    q, qd, efforts, flags = drive(robot, limits, [0.5, 0.5], [1.0, 1.0], seconds=2.0, push=push,
                                   motion=lambda q, qd: -0.2 * qd)  # fmt: skip
     assert (q < 1.0).all()
     assert (q[-1] > 1.0 - MARGIN).all()
@@ -175,7 +163,7 @@ def test_overspeed_stays_within_its_tolerance():
     np.testing.assert_allclose(qd[-1, 0], 1.5 + excess, rtol=1e-9)
 
 
-@pytest.mark.parametrize("depth", [0.5, 1.0, 1.5])
+@pytest.mark.parametrize("depth", [0.5, 1.5])
 def test_an_arm_that_starts_in_a_margin_or_beyond_stays_where_it_is(depth):
     robot = chain(2)  # limits narrower than the arm's own
     start = np.array([1.0 - MARGIN * (1.0 - depth), -1.0 + MARGIN * (1.0 - depth)])

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from support.filtered import NOW, Stream, limits
 
 from rne_dynamics.control.control_law import Reference
-from rne_dynamics.control.guards.state_filter import StateFilter
 from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.errors import ControlError, StateError, StateProblem
 
@@ -26,8 +25,7 @@ def test_after_a_reset_the_arm_is_wherever_the_next_state_finds_it():
     assert stream.qd.tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("first", [True, False])
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(("first", "value"), [(True, math.nan), (False, -math.inf)])
 def test_what_is_not_finite_is_refused_with_the_joint(value, first):
     stream = Stream()
     if not first:
@@ -69,14 +67,14 @@ def test_a_stream_that_stays_where_it_jumped_to_is_refused_until_reset():
     stream = Stream()
     stream.state(0.0)
     place = 0.5
-    for k in range(1, 3000):
+    for k in range(1, 1000):
         place += 1e-4  # it moves on as an arm would; twice the velocity limit would be there after 0.13 s
         assert stream.refused(0.001 * k, (place, 0.0)) is StateProblem.POSITION_JUMP
-    assert "joint 'a' has jumped, and stays 0.7999 from its last good place: the first state there" in stream.text
+    assert "joint 'a' has jumped, and stays 0.5999 from its last good place: the first state there" in stream.text
     assert "possible" not in stream.text, "an arm can be there by now"
     stream.filter.reset()
-    assert stream.state(3.0, (place, 0.0)) is True
-    assert stream.state(3.001, (place, 0.0)) is False
+    assert stream.state(1.0, (place, 0.0)) is True
+    assert stream.state(1.001, (place, 0.0)) is False
 
 
 def test_an_arm_that_moves_on_after_a_broken_message_is_taken():
@@ -101,8 +99,7 @@ def test_without_a_velocity_limit_places_and_velocities_are_not_judged():
     assert stream.state(0.001, (300.0, 0.0), (9e4, 0.0)) is False
 
 
-@pytest.mark.parametrize("low", [-math.pi, 0.0])
-@pytest.mark.parametrize("speed", [1.9, -1.9])
+@pytest.mark.parametrize(("low", "speed"), [(-math.pi, 1.9), (0.0, -1.9)])
 def test_a_continuous_joint_is_unwrapped_over_many_turns(low, speed):
     stream = Stream()
     begin = low + 1.0
@@ -132,7 +129,7 @@ def test_a_velocity_far_beyond_its_limit_is_refused():
 BAD = st.sampled_from(["nan", "far", "jump", "fast", "twin", "back", "none"])
 
 
-@settings(max_examples=80, derandomize=True)
+@settings(max_examples=50, derandomize=True)
 @given(st.lists(
     st.tuples(
         st.floats(1e-4, 0.02), st.floats(-1.0, 1.0), st.lists(BAD, max_size=3).filter(lambda x: x.count("fast") < 3),
@@ -198,13 +195,10 @@ def test_limits_can_change_while_it_runs():
     stream.state(0.0)
     stream.filter.change(limits(velocity=(200.0, 200.0)))
     assert stream.state(0.001, (0.5, 0.0), (500.0, 0.0)) is False
+    with pytest.raises(ControlError, match="2 joints"):
+        stream.filter.accept(NOW, 0.0, np.zeros(3), np.zeros(3))
     with pytest.raises(ControlError, match="limits are for"):
         stream.filter.change(StateLimits(np.ones(1), np.zeros(1, dtype=bool), 0.1, 50.0, ("c",)))
-
-
-def test_arrays_of_another_length_are_refused():
-    with pytest.raises(ControlError, match="2 joints"):
-        StateFilter(limits()).accept(NOW, 0.0, np.zeros(3), np.zeros(3))
 
 
 @pytest.mark.parametrize(("given", "said"), [

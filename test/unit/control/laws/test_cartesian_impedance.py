@@ -49,9 +49,9 @@ def test_the_jacobian_of_the_tool_s_point_is_the_derivative_of_its_place():
         np.testing.assert_allclose(Rotation.from_matrix(R @ S.T).as_rotvec() / (2 * h), found[3:, j], atol=1e-8)
 
 
-@pytest.mark.parametrize("robot", [PANDA, PANDA.with_shared_code()], ids=["general", "own code"])
-@pytest.mark.parametrize("axes", ["base", "tool"])
-@pytest.mark.parametrize("mode", ["impedance", "operational_space"])
+@pytest.mark.parametrize(("robot", "axes", "mode"), [
+    (PANDA, "tool", "impedance"), (PANDA, "base", "operational_space"), (PANDA.with_shared_code(), "tool", "impedance"),
+], ids=["impedance", "operational space", "own code"])
 def test_the_torque_is_that_of_the_formula(robot, axes, mode):
     link, K0, ratio = "panda_link8", np.linspace(5.0, 2.0, 7), 1.0
     law = rne.CartesianImpedance(
@@ -87,24 +87,18 @@ def cartesian(name, **given):
     return Loop(name, "cartesian_impedance", given)
 
 
-@pytest.mark.parametrize("name", ["panda", "puma560"])
-def test_a_wrench_from_outside_deflects_the_tool_by_wrench_over_stiffness(name):
-    stiffness = np.array(SOFT) * (10.0 if name == "puma560" else 1.0)  # of large motors
-    loop = cartesian(name, null_space_stiffness=1.0, stiffness=tuple(stiffness))
-    left = loop.law.softening.left(1000.0)
-    R, p = pose(loop.robot, TIP[name], loop.start, np.zeros(3))
-    for sign in (1.0, -1.0):
-        deflection = sign * np.array([0.01, -0.008, 0.012, 0.03, 0.02, -0.03])
-        wrench = stiffness * deflection
-        for _ in range(300):
-            q = loop.arm.state.q
-            loop.push = tool_jacobian(loop.robot, TIP[name], q, np.zeros(3)).T @ wrench
-            loop.run(0.01)
-        S, r = pose(loop.robot, TIP[name], loop.arm.state.q, np.zeros(3))
-        found = np.concatenate([r - p, Rotation.from_matrix(S @ R.T).as_rotvec()])
-        hard = left > 0.99
-        assert hard[:3].all()
-        np.testing.assert_allclose(found[hard], deflection[hard], rtol=0.01)
+def test_a_wrench_from_outside_deflects_the_tool_by_wrench_over_stiffness():
+    loop = cartesian("panda", null_space_stiffness=1.0, stiffness=SOFT)
+    deflection, link = np.array([0.01, -0.008, 0.012, 0.03, 0.02, -0.03]), TIP["panda"]
+    R, p = pose(PANDA, link, loop.start, np.zeros(3))
+    for _ in range(300):
+        loop.push = tool_jacobian(PANDA, link, loop.arm.state.q, np.zeros(3)).T @ (SOFT * deflection)
+        loop.run(0.01)
+    S, r = pose(PANDA, link, loop.arm.state.q, np.zeros(3))
+    hard = loop.law.softening.left(1000.0) > 0.99
+    assert hard[:3].all()
+    found = np.concatenate([r - p, Rotation.from_matrix(S @ R.T).as_rotvec()])
+    np.testing.assert_allclose(found[hard], deflection[hard], rtol=0.01)
 
 
 def stiffness_of(loop):
@@ -116,25 +110,22 @@ def stiffness_of(loop):
     return M, J.T @ np.diag(law.stiffness) @ J + N @ np.diag(law.null_space_stiffness) @ N.T
 
 
-@pytest.mark.parametrize(("name", "stiffness", "ratio"), [
-    ("panda", (60.0,) * 3 + (0.8,) * 3, 0.3), ("puma560", SOFT, 0.7),
-])  # fmt: skip
-def test_every_mode_below_30_rad_per_s_has_the_damping_ratio(name, stiffness, ratio):
-    given = {"stiffness": stiffness, "damping_ratio": (ratio,) * 6, "null_space_stiffness": 5.0}
-    M, K = stiffness_of(cartesian(name, **given))
+def test_every_mode_below_30_rad_per_s_has_the_damping_ratio():
+    given = {"stiffness": (60.0,) * 3 + (0.8,) * 3, "damping_ratio": (0.3,) * 6, "null_space_stiffness": 5.0}
+    M, K = stiffness_of(cartesian("panda", **given))
     squares, X = scipy.linalg.eigh(K, M)
     tested = 0
     for k, square in enumerate(squares):
         if not 1.0 < square < 30.0**2:
             continue
         tested += 1
-        loop = cartesian(name, **given)
+        loop = cartesian("panda", **given)
         loop.arm.data.qpos[:] = loop.start + X[:, k] * 0.002 / np.abs(X[:, k]).max()
         loop.run(4.0 / np.sqrt(square))
         mode = X[:, k] @ M
         found, omega = ratio_of((np.array(loop.q) - loop.start) @ mode, np.array(loop.qd) @ mode)
         assert omega == pytest.approx(np.sqrt(square), rel=0.05)
-        assert found == pytest.approx(ratio, rel=0.05)
+        assert found == pytest.approx(0.3, rel=0.05)
     assert tested >= 5
 
 
@@ -157,19 +148,13 @@ def test_the_elbow_moves_in_the_null_space_and_the_tool_does_not():
     assert np.linalg.norm(places - p, axis=1).max() < 5e-5
 
 
-def through(name):
-    """Where a move through a singular posture begins, and its way."""
+@pytest.mark.parametrize(("name", "mode"), [("puma560", "operational_space"), ("ur10", "impedance")])
+def test_a_motion_through_a_singular_posture_is_tracked(name, mode):
     start, way = START[name].copy(), np.zeros(len(START[name]))
     if name == "puma560":  # the wrist straightens
         start[4], way[4], way[3] = -0.5, 1.0, 0.3
-    else:  # the elbow, as far as its limit allows, and the wrist
-        start[[2, 4]], way[[2, 4]] = (-0.4, 0.6) if name == "ur10" else (0.1, 0.15), (0.8, -1.2)
-    return start, way
-
-
-@pytest.mark.parametrize(("name", "mode"), [("puma560", "operational_space"), ("ur10", "impedance")])
-def test_a_motion_through_a_singular_posture_is_tracked(name, mode):
-    start, way = through(name)
+    else:  # elbow and wrist
+        start[[2, 4]], way[[2, 4]] = (-0.4, 0.6), (0.8, -1.2)
     given = {"link": TIP[name], "mode": mode, "damping_ratio": (1.0,) * 6}
     loop = Loop(name, "cartesian_impedance", given, start)
     move = rne.Quintic(start, start + way, 1.5)
@@ -182,6 +167,7 @@ def test_a_motion_through_a_singular_posture_is_tracked(name, mode):
     assert np.abs(loop.arm.state.qd).max() < 1e-3
 
 
+@pytest.mark.slow
 def test_an_arm_that_is_pushed_while_it_is_stretched_out_comes_back():
     start = np.array([0.0, -0.4, 0.0, -0.3, 0.0, 0.0])  # elbow and wrist straight
     loop = Loop("ur10", "cartesian_impedance", {"link": "tool0"}, start)
@@ -212,7 +198,7 @@ def test_force_and_moment_of_the_spring_are_limited():
     assert np.linalg.norm(wrench[3:]) == pytest.approx(3.0)
 
 
-@pytest.mark.parametrize("angle", [0.0, 1e-10, 1e-5, 1.0, 3.0, np.pi - 1e-10, np.pi])
+@pytest.mark.parametrize("angle", [0.0, 1e-5, 1.0, np.pi - 1e-10, np.pi])
 def test_the_error_of_a_turn_is_its_rotation_vector(angle):
     rng = np.random.default_rng(4)
     for axis in (*np.eye(3), *rng.normal(size=(5, 3))):

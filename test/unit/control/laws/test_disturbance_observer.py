@@ -65,9 +65,8 @@ def followed(law, deviation, weight=0.0):
     ("deviation", "weight", "part", "at_rest"),
     [
         (Deviation(), 3.0, 0.35, 0.15), (Deviation(friction=2.0), 0.0, 0.4, 0.4),
-        (Deviation(mass=(1.0, 1.1, 0.9, 1.1, 0.9, 1.1, 0.9, 1.1)), 0.0, 0.4, 0.5),
     ],
-    ids=["3 kg unknown", "friction doubled", "other masses"],
+    ids=["3 kg unknown", "friction doubled"],
 )
 def test_errors_of_the_model_leave_a_part_of_the_error(deviation, weight, part, at_rest):
     plain, better = (

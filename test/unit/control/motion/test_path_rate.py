@@ -12,7 +12,7 @@ MS = 1_000_000
 speeds = st.lists(st.tuples(st.integers(1, 400), st.floats(0.0, 1.0) | st.sampled_from([0.0, 1.0])), max_size=8)
 
 
-@settings(max_examples=100, derandomize=True)
+@settings(max_examples=50, derandomize=True)
 @given(speeds, st.floats(0.0, 1.0), st.floats(0.05, 1.0))
 def test_whatever_is_asked_the_rate_stays_within_bounds_and_is_the_derivative(asked, first, ramp):
     rate, stamp = PathRate(0, 0.0, first, ramp=ramp), 0

@@ -15,7 +15,7 @@ def moving(seed: int) -> Reference:
     return Reference(*np.random.default_rng(seed).normal(size=(3, 4)))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_it_starts_with_what_moves_and_ends_at_rest_in_time(seed):
     now = moving(seed)
     path = rest(now, 0.4, -FREE, FREE, FREE)
@@ -41,7 +41,7 @@ def test_from_a_steady_speed_it_slows_down_without_ever_going_faster_or_back():
     np.testing.assert_allclose(path.positions[-1], 0.15 * now.qd, rtol=1e-14)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_near_a_limit_a_joint_stops_sooner_and_before_it(seed):
     rng = np.random.default_rng(seed)
     now = Reference(np.zeros(4), rng.uniform(-2.0, 2.0, 4), np.zeros(4))
@@ -65,7 +65,7 @@ def test_a_joint_outside_its_limits_goes_no_further_and_may_come_back():
     assert rest(back, 0.3, np.full(4, -1.0), np.ones(4), FREE).duration == 0.3
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_joint_is_faster_than_its_limit_whatever_speed_and_acceleration_it_begins_with(seed):
     now, limit = moving(seed), np.random.default_rng(seed).uniform(0.2, 2.0, 4)
     now = now._replace(qdd=30.0 * now.qdd)

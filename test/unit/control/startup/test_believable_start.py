@@ -87,9 +87,8 @@ def first_efforts(report):
 
 
 @pytest.mark.parametrize("report", [
-    lambda g: 1000.0 * g, lambda g: -g, lambda g: -1000.0 * g, lambda g: 0.1 * g, lambda g: np.full_like(g, np.nan),
-    lambda g: g + np.array([80.0, 80.0, -80.0, 20.0, 20.0, 20.0]), lambda g: g,
-], ids=["mN m", "sign", "both", "another unit", "nothing", "offsets", "true"])  # fmt: skip
+    lambda g: -1000.0 * g, lambda g: g + np.array([80.0, 80.0, -80.0, 20.0, 20.0, 20.0]),
+], ids=["sign and mN m", "offsets"])
 def test_no_first_effort_in_the_wrong_direction(report):
     sent, gravity, fastest, limits = first_efforts(report)
     tolerance = start_tolerance(rne.load_urdf(wheel_urdf("ur5_robot.urdf")), gravity, limits.effort)

@@ -6,12 +6,12 @@ from functools import cache
 import numpy as np
 import pytest
 from support.arms import chain, floating_arm, gripper, slider
-from support.mechanisms import delta, five_bar, four_bar
+from support.mechanisms import delta, five_bar
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.control.model_terms import holding_terms
-from rne_dynamics.control.supervision.load_check import FIRST_EFFORT, LEAST_STATES, MOST_STARTS, LoadCheck
+from rne_dynamics.control.supervision.load_check import FIRST_EFFORT, MOST_STARTS, LoadCheck
 from rne_dynamics.control.supervision.payload_estimate import effort_units, end_bodies, gravity_load, outermost_link
 from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque
 from rne_dynamics.errors import ControlError
@@ -20,9 +20,11 @@ from rne_dynamics.model.dice import random_configuration
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.tree import Friction, Payload
 
-ARMS = ("ur5_robot.urdf", "panda.urdf", "kinova.urdf", "xarm7.urdf", "z1.urdf")
+#: Two in every run, all with the soak tests.
+ARMS = ("ur5_robot.urdf", "xarm7.urdf")
+ALL = [*ARMS, *(pytest.param(name, marks=pytest.mark.soak) for name in ("panda.urdf", "kinova.urdf", "z1.urdf"))]
 SHARE = 0.05  # tolerance as a fraction of the effort limit
-STATES = 60  # random postures a test
+STATES = 40  # random postures a test
 MS = 1_000_000
 STRETCHED = np.array([0.3, -0.7, 0.9, 0.4, 0.8, 0.2])  # of a UR5
 
@@ -80,7 +82,7 @@ def tilted(gravity, rng, least=10.0, most=90.0):
 # -- nothing is wrong -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("name", ALL)
 def test_no_false_alarm_on_the_arm_that_was_modelled(name):
     case = arm(name)
     for q, rng in case.postures(0):
@@ -90,6 +92,7 @@ def test_no_false_alarm_on_the_arm_that_was_modelled(name):
         assert found.causes == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ARMS)
 def test_hardware_that_compensates_gravity_may_report_it_or_not(name):
     case = arm(name)
@@ -143,7 +146,7 @@ ALTERATIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("what", ALTERATIONS)
 def test_what_is_altered_is_named(name, what):
     case, (seed, alter, kinds, named, first, said) = arm(name), ALTERATIONS[what]
@@ -161,6 +164,7 @@ def test_what_is_altered_is_named(name, what):
             assert all(said.format(joint=joint) in found.text for joint in joints)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ARMS)
 def test_a_payload_the_model_does_not_know(name):
     case = arm(name)
@@ -203,7 +207,7 @@ def test_a_payload_is_weighed_exactly_where_nothing_rubs():
     assert "the arm's own software" in found.text
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_tilt_is_measured_exactly_where_nothing_rubs(seed):
     case = arm("ur5_robot.urdf")
     rng = np.random.default_rng(seed)
@@ -281,10 +285,6 @@ def test_it_takes_the_duration_and_a_few_states():
             check.verdict()
     check.add(500 * MS, zero, zero, zero)
     assert check.finished
-    slow = LoadCheck(robot, 1.0, 0.5)
-    for k in range(LEAST_STATES):
-        slow.add(k * 1000 * MS, zero, zero, zero)
-        assert not slow.finished
 
 
 def test_a_hand_on_the_arm_starts_it_anew_and_in_the_end_refuses():
@@ -340,7 +340,7 @@ def test_efforts_that_are_not_reported_are_not_judged():
     assert not held(LoadCheck(robot, 0.1), q, half).agrees
 
 
-@pytest.mark.parametrize("begin", [1, 5, 10, 25, 39])
+@pytest.mark.parametrize("begin", [1, 39])
 def test_drives_that_begin_to_act_late_are_not_accused(begin):
     """Behind an effort gate, and while brakes open, a driver reports zeros first."""
     case = arm("ur5_robot.urdf")
@@ -383,7 +383,7 @@ def test_joints_that_this_posture_does_not_test_are_named():
     assert "shoulder_lift_joint" not in text
 
 
-@pytest.mark.parametrize("make", [four_bar, five_bar, delta])
+@pytest.mark.parametrize("make", [five_bar, delta])
 def test_mechanisms_with_closed_loops(make):
     mechanism = make()
     q = mechanism.posture[mechanism.actuated]

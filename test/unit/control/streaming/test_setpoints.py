@@ -1,4 +1,4 @@
-"""What is refused of a stream, and why; who may send; no memory for each message."""
+"""What is refused of a stream, and why; who may send; when a message was sent."""
 
 from __future__ import annotations
 

@@ -28,11 +28,14 @@ def test_an_obstacle_ends_the_motion_and_refuses_others_until_it_is_gone():
     rig.move(START + 0.3, 1.0)
     rig.run(0.4)
     assert rig.mode is Mode.TRACKING
+    for delay in (1.0, 2.0):  # the second one replaces the first one
+        rig.move(START, 1.0, delay)
     rig.supervisor.obstruct("the torso moves")
     rig.supervisor.obstruct("the torso moves still")
     rig.run(0.5)
     assert rig.mode is Mode.HOLDING
-    assert rig.endings == [(Ending.CANCELLED, "the torso moves")]
+    assert rig.endings[1:] == [(Ending.STOPPED, "the torso moves"), (Ending.CANCELLED, "the torso moves")]
+    assert rig.endings[0][0] is Ending.REPLACED
     assert np.abs(rig.simulator.state.qd).max() < 0.01
     with pytest.raises(ControlError, match="the torso moves still"):
         rig.move(START, 1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.lost_states import KINDS, model
+from support.altered import KINDS, model
 from support.supervised import Rig, settings
 
 from rne_dynamics.control.motion.limits import Tolerances

@@ -95,11 +95,11 @@ def test_a_single_point_takes_the_nearest_turn():
     assert arm.shoulder == pytest.approx(0.2 + math.tau, abs=0.01), "3.1 rad on, not 3.2 rad back"
 
 
-@pytest.mark.parametrize(("start", "joints"), [(3.4 - math.tau, 1), (3.4, 2), (3.4 + 3 * math.tau, 2)])
+@pytest.mark.parametrize(("start", "joints"), [(3.4 - math.tau, 1), (3.4 + 3 * math.tau, 2)])
 def test_a_trajectory_that_begins_where_the_arm_is_keeps_its_shape(start, joints):
     arm = Arm.turned()
-    arm.send((0.0, start), (9.0, start - 2.0 * math.tau), (12.0, start - 2.0 * math.tau + 0.5), joints=joints)
-    arm.wait(12.5)
+    arm.send((0.0, start), (7.0, start - 2.0 * math.tau), (8.0, start - 2.0 * math.tau + 0.5), joints=joints)
+    arm.wait(8.5)
     assert arm.endings[0][0] is Ending.SUCCEEDED
     assert arm.shoulder == pytest.approx(3.9 - 2.0 * math.tau, abs=0.01), "two turns are two turns"
 
@@ -119,6 +119,7 @@ def test_reports_are_in_the_turns_of_the_driver():
         assert desired == pytest.approx(shown, abs=0.02), "the error has no jump"
 
 
+@pytest.mark.slow
 def test_a_trajectory_behind_another_begins_in_the_turn_where_that_leads():
     arm = Arm.turned()
     arm.send((0.0, -2.8832), (4.0, 0.0))
@@ -129,6 +130,7 @@ def test_a_trajectory_behind_another_begins_in_the_turn_where_that_leads():
     assert arm.shoulder == pytest.approx(math.tau - 0.5, abs=0.01)
 
 
+@pytest.mark.slow
 def test_a_trajectory_that_replaces_a_motion_takes_the_turn_nearest_to_it():
     arm = Arm.turned()
     arm.send((0.0, -2.8832), (8.0, -2.8832 + 2.0 * math.tau))
@@ -141,17 +143,6 @@ def test_a_trajectory_that_replaces_a_motion_takes_the_turn_nearest_to_it():
     assert abs(arm.shoulder - there) < math.pi
 
 
-def test_a_trajectory_of_the_past_is_joined_in_the_turn_of_the_arm():
-    arm = Arm.turned()
-    points = [(0.0, -2.0), (2.0, -2.8832), (4.0, -2.0)]
-    arm.send(*points, delay=-2.0)  # now at its second point, where the arm is
-    arm.wait(2.5)
-    arm.send((0.0, 1.0), (1.0, 1.5), (3.0, -2.5), delay=-1.5)  # far off: the points to come are followed
-    arm.wait(2.0)
-    assert [ending for ending, _ in arm.endings] == [Ending.SUCCEEDED] * 2
-    assert arm.shoulder == pytest.approx(math.tau - 2.5, abs=0.01)
-
-
 def test_half_a_turn_keeps_the_direction_that_was_sent():
     arm = Arm.turned(start=0.0, end=0.5)
     for way in (math.pi, -math.pi):
@@ -161,15 +152,14 @@ def test_half_a_turn_keeps_the_direction_that_was_sent():
         assert arm.shoulder == pytest.approx(before + way, abs=0.01)
 
 
-@pytest.mark.parametrize("velocity", [False, True])
-def test_a_stream_of_setpoints_that_wraps_goes_on(velocity):
+def test_a_stream_of_setpoints_that_wraps_goes_on():
     arm = Arm.turned(end=3.0)
     period, speed, last = 0.02, 0.5, 3.0
     arm.send((1.0, 3.0))
     arm.wait(1.5)
     for k in range(100):
         last = 3.0 + speed * max(k * period - 0.2, 0.0)
-        rate = np.array([speed if k * period > 0.2 else 0.0, 0.0]) if velocity else np.full(2, np.nan)
+        rate = np.array([speed if k * period > 0.2 else 0.0, 0.0])
         arm.supervisor.setpoint(0, np.array([math.remainder(last, math.tau), ELBOW]), rate, arm.now)
         arm.wait(period)
     assert last > 3.8
@@ -198,3 +188,14 @@ def test_a_lost_stream_begins_anew_in_any_turn():
     arm.send((3.0, arm.shoulder + 0.3))
     arm.wait(3.5)
     assert arm.endings[0][0] is Ending.SUCCEEDED
+
+
+def test_a_trajectory_of_the_past_is_joined_in_the_turn_of_the_arm():
+    arm = Arm.turned()
+    points = [(0.0, -2.0), (2.0, -2.8832), (4.0, -2.0)]
+    arm.send(*points, delay=-2.0)  # now at its second point, where the arm is
+    arm.wait(2.5)
+    arm.send((0.0, 1.0), (1.0, 1.5), (3.0, -2.5), delay=-1.5)  # far off: the points to come are followed
+    arm.wait(2.0)
+    assert [ending for ending, _ in arm.endings] == [Ending.SUCCEEDED] * 2
+    assert arm.shoulder == pytest.approx(math.tau - 2.5, abs=0.01)

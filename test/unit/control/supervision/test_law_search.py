@@ -10,7 +10,7 @@ from support.mixed_episodes import MixedEpisode
 
 @pytest.mark.parametrize("kind", [LawEpisode, MixedEpisode])
 def test_no_healthy_arm_is_thrown_or_stopped(kind):
-    healthy, wrong, stopped = search(0, 2, kind)
+    healthy, wrong, stopped = search(0, 1, kind)
     assert healthy
     assert not wrong, "\n".join(wrong)
     assert not stopped
@@ -18,13 +18,12 @@ def test_no_healthy_arm_is_thrown_or_stopped(kind):
 
 @pytest.mark.parametrize(("kind", "number"), [
     pytest.param(LawEpisode, 99, id="a direction counted as singular where the tool was a ton heavy"),
-    pytest.param(LawEpisode, 113, id="a direction counted as singular where the tool was a ton heavy, too"),
     pytest.param(LawEpisode, 339, id="friction of the model drove a wrist on that softened damping could not hold"),
-    pytest.param(MixedEpisode, 258, id="coupling accelerated a wrist whose speed was answered 18 ms later"),
     pytest.param(MixedEpisode, 1030, id="springs near a singular posture tore a wrist loose that friction had held"),
     pytest.param(MixedEpisode, 1126, id="soft springs left the tool nearer to a singular posture than the reference"),
-    pytest.param(MixedEpisode, 978, id="a load that was set waited for the end of a change of laws"),
-    pytest.param(MixedEpisode, 1561, id="far from its reference it went back along 20 ms of its path in 40 ms"),
+    pytest.param(MixedEpisode, 1561, marks=pytest.mark.soak, id="it went back along 20 ms of its path in 40 ms"),
+    pytest.param(MixedEpisode, 258, marks=pytest.mark.soak, id="coupling accelerated a wrist that was answered late"),
+    pytest.param(MixedEpisode, 978, marks=pytest.mark.soak, id="a load waited for the end of a change of laws"),
 ])  # fmt: skip
 def test_joints_that_were_thrown(kind, number):
     """The names say why they were."""
@@ -35,7 +34,7 @@ def test_joints_that_were_thrown(kind, number):
 
 @pytest.mark.parametrize(("kind", "first", "last"), [
     pytest.param(kind, *numbers, marks=mark) for kind in (LawEpisode, MixedEpisode)
-    for numbers, mark in (((2, 40), pytest.mark.slow), ((40, 200), pytest.mark.soak))
+    for numbers, mark in (((1, 12), pytest.mark.slow), ((12, 200), pytest.mark.soak))
 ])
 def test_many_episodes(kind, first, last):
     healthy, wrong, stopped = search(first, last, kind)

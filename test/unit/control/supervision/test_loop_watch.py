@@ -48,7 +48,7 @@ def swing_to(rig, way=0.4, duration=0.8):
         rig.move(rig.supervisor.queue.reference.q + way, duration)
 
 
-@pytest.mark.parametrize(("which", "late", "acts"), [(3, 0.0, 0.0), (5, 0.003, 0.002), (3, 0.005, 0.015)])
+@pytest.mark.parametrize(("which", "late", "acts"), [(5, 0.003, 0.002), (3, 0.005, 0.015)])
 def test_the_delay_is_measured_at_the_start(which, late, acts):
     rig = rig_of(which, Line(0.002, late), Deviation(command_delay=acts))
     rig.run(0.6)
@@ -83,9 +83,8 @@ def test_where_friction_holds_the_arm_the_delay_is_known_in_its_first_motion():
 
 
 @pytest.mark.parametrize(("law", "most", "late"), [
-    ("joint_impedance", "16.0", 0.018), ("cartesian_impedance", "16.0", 0.018), ("pd_gravity", "8.3", 0.018),
-    ("cartesian_impedance", "", 0.006),
-])  # fmt: skip
+    ("joint_impedance", "16.0", 0.018), ("pd_gravity", "8.3", 0.018), ("cartesian_impedance", "", 0.006),
+])
 def test_a_delay_beyond_what_the_law_tolerates_locks_motion(law, most, late):
     """Before: a wrist on springs was thrown that was damped little, and whose speed was answered 18 ms later."""
     rig = rig_of(5, Line(0.001, 0.5 * late), Deviation(command_delay=0.5 * late), law=law)
@@ -107,10 +106,9 @@ def test_a_declared_delay_that_is_a_third_of_the_real_one_throws_nothing(which):
     assert rig.mode is Mode.HOLDING
 
 
-@pytest.mark.parametrize("which", ARMS)
-def test_a_delay_of_one_moment_locks_nothing(which):
+def test_a_delay_of_one_moment_locks_nothing():
     """A computer that was busy while the arm was taken over: the delay is measured once more when the arm moves."""
-    rig = rig_of(which, Line(0.002, 0.044), Deviation())
+    rig = rig_of(3, Line(0.002, 0.044), Deviation())
     rig.run(0.16)
     rig.line = Line(0.002)
     rig.run(0.4)
@@ -135,17 +133,17 @@ def test_a_long_delay_that_efforts_show_only_in_motion_cancels_the_motion(which)
         rig.supervisor.ready()
 
 
-@pytest.mark.parametrize(("which", "late"), [(3, 0.05), (5, 0.03)])
-def test_states_that_become_late_in_motion_throw_nothing(which, late):
-    """Before: the Panda reached 6.7 velocity limits. The wrist of four_joint_arm weighs little: with 50 ms 1.7."""
-    rig = rig_of(which, Line(0.001), Deviation(mass=(0.6,) * 30))
+def test_states_that_become_late_in_motion_throw_nothing():
+    """Before: the Panda reached 6.7 velocity limits."""
+    rig = rig_of(3, Line(0.001), Deviation(mass=(0.6,) * 30))
     rig.run(0.5)
     swing_to(rig)
     rig.run(0.3)
-    rig.line = Line(0.001, late)
+    rig.line = Line(0.001, 0.05)
     assert driven(rig, 1.5) < 1.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("which", "frequency"), [(5, 12.0), (5, 18.0), (3, 25.0)])
 def test_elastic_gears_with_a_delay_oscillate_without_overspeed(which, frequency):
     deviation = Deviation(friction=0.3, frequency=frequency, rotor=0.4, command_delay=0.006)
@@ -158,8 +156,7 @@ def test_elastic_gears_with_a_delay_oscillate_without_overspeed(which, frequency
 @pytest.mark.parametrize(("which", "deviation"), [
     (3, Deviation(friction=2.0, resolution=2.0 * np.pi / 2**12)),
     (5, Deviation(friction=0.5, frequency=30.0, backlash=5e-4, resolution=2.0 * np.pi / 2**12)),
-    (3, Deviation(mass=(1.5,) * 30, dry=0.02)),
-], ids=["encoder", "gears", "friction"])  # fmt: skip
+], ids=["encoder", "gears"])  # fmt: skip
 def test_a_healthy_arm_keeps_all_of_its_feedback(which, deviation):
     rig = rig_of(which, Line(0.002, 0.001, 5e-4), deviation)
     rig.run(0.5)
@@ -169,13 +166,10 @@ def test_a_healthy_arm_keeps_all_of_its_feedback(which, deviation):
     assert rig.supervisor.loop.part(0.0) == 1.0
 
 
-@pytest.mark.parametrize(("which", "deviation", "line"), [
-    (3, Deviation(friction=0.0, frequency=25.0, rotor=0.3, command_delay=0.003), Line(0.001)),
-    (5, Deviation(friction=1.73, frequency=32.3, rotor=0.83), Line(0.002, 0.0056)),
-])
-def test_a_guided_arm_on_elastic_gears_does_not_swing_behind_a_delay(which, deviation, line):
+def test_a_guided_arm_on_elastic_gears_does_not_swing_behind_a_delay():
     """Before: its damping fed the swinging of gears, to 2.8 velocity limits."""
-    rig = rig_of(which, line, deviation, bandwidth=10.0)
+    gears = Deviation(friction=0.0, frequency=25.0, rotor=0.3, command_delay=0.003)
+    rig = rig_of(3, Line(0.001), gears, bandwidth=10.0)
     rig.run(0.4)
     rig.supervisor.hand_guide(True)
     rig.run(0.02, wrenches={end_links(rig.robot)[-1]: np.array([1.0, 1.0, 1.0, 0.1, 0.1, 0.1])})

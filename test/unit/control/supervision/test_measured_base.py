@@ -133,16 +133,38 @@ def test_whatever_the_sensor_says_efforts_stay_within_their_limits(seed):
     assert not one.check()[-1].any()
 
 
-@pytest.mark.parametrize("asked", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_an_arm_whose_base_is_not_known_is_not_held_for_ever(asked):
+@pytest.mark.parametrize("tracking", [True, False])
+def test_while_the_same_message_comes_for_ever_the_arm_is_stopped_and_released(tracking):
+    one, last = rig(tracking=tracking), {}
+    one.run(0.4)
+    one.base_message = lambda reading: last.setdefault("one", reading)
+    one.run(SENSOR.timeout + 0.02)
+    assert one.mode is Mode.STOPPING
+    assert "no usable base motion" in one.supervisor.cause
+    assert "the last one was refused" in one.supervisor.cause
+    stop = one.settings.stop
+    one.run(stop.brake_time + stop.hold_time)
+    assert moved(one) < 0.05, "the arm is held meanwhile, by gravity as it was last seen"
+    one.run(stop.ramp_time + 0.05)
+    assert one.mode is Mode.FAULT
+    assert one.supervisor.counters.lost == 1
+    assert not one.check()[-1].any()
+    one.base_message = lambda reading: reading
+    one.run(0.2)
+    assert one.mode is Mode.FAULT, "messages that come back do not start an arm"
+    one.supervisor.recover(one.now)
+    one.run(0.2)
+    assert one.mode in (Mode.HOLDING, Mode.FLOATING)
+    one.check()
+
+
+def test_an_arm_whose_base_is_not_known_is_not_held_for_ever():
     stop = StopPlan(policy="hold", hold_time=0.1, ramp_time=0.3, brake_time=0.2)
     one = rig(stop=stop)
     one.run(0.4)
-    if asked:
-        one.supervisor.stop(one.now, "test")
     one.base_message = lambda reading: None
     one.run(SENSOR.timeout + stop.brake_time + stop.hold_time + stop.ramp_time + 0.1)
-    assert one.mode is (Mode.RELEASED if asked else Mode.FAULT)
+    assert one.mode is Mode.FAULT
     assert not one.check()[-1].any()
 
 

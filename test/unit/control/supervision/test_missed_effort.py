@@ -61,8 +61,7 @@ def test_what_no_arm_has_is_not_believed():
     np.testing.assert_array_equal(noted(inertia, friction, -5.0, 9.0).fit()[1:], [2 * [1.0 + least], 2 * [highest]])
 
 
-@pytest.mark.parametrize("law", ["computed_torque", "joint_impedance", "pd_gravity"])
-@pytest.mark.parametrize("period", [15, 50])
+@pytest.mark.parametrize(("law", "period"), [("computed_torque", 15), ("joint_impedance", 50)])
 def test_an_effort_that_still_grows_is_no_support(law, period):
     """Gravity comes as fast as the effort rate allows, also where each state comes after a gap that was bridged."""
     puma, q = rne.load_urdf("puma560"), np.array([0.1, 0.2, -0.3, 0.1, 0.2, 0.3])

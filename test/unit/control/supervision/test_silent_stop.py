@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
@@ -15,15 +14,14 @@ ROBOT = rne.load_urdf("planar2")
 START = np.array([0.3, 0.8])
 
 
-@pytest.mark.parametrize(("timeout", "ending", "after"), [(0.0, True, Mode.INACTIVE), (60.0, False, Mode.RELEASED)])
-def test_a_stop_without_states_releases_the_arm(timeout, ending, after):
-    states = StateLimits(ROBOT.velocity_limit, np.zeros(2, dtype=bool), timeout, 50.0, ROBOT.joint_names)
+def test_a_stop_without_states_releases_the_arm():
+    states = StateLimits(ROBOT.velocity_limit, np.zeros(2, dtype=bool), 60.0, 50.0, ROBOT.joint_names)
     rig = Rig(ROBOT, START, settings(ROBOT, states=states))
     rig.run(0.3)
     rig.run(2.0, corrupt=lambda state: None)
     assert rig.mode is Mode.HOLDING, "with such a timeout silence alone stops nothing"
-    rig.supervisor.stop(rig.now, "test", ending=ending)
+    rig.supervisor.stop(rig.now, "test")
     stop = rig.settings.stop
     rig.run(LONGEST_GAP + stop.brake_time + stop.hold_time + stop.ramp_time + 0.2, corrupt=lambda state: None)
-    assert rig.mode is after
+    assert rig.mode is Mode.RELEASED
     assert not rig.sent[-1].any()

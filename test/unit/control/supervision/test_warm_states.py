@@ -27,7 +27,7 @@ n, plain = robot.n, settings(robot)
 rig = Rig(
     robot, np.array(robot.posture[robot.actuated]) if robot.kind == "mechanism" else robot.neutral,
     replace(plain, limits=replace(plain.limits, velocity=np.full(n, 0.5), rate=100.0 * robot.effort_limit),
-            stop=replace(plain.stop, hold_time=0.5, ramp_time=0.5)),
+            stop=replace(plain.stop, hold_time=0.5, ramp_time=0.5)), period=2e-3,
 )
 rig.simulator.warm_up()
 rig.supervisor.warm_up()
