@@ -78,15 +78,6 @@ def test_quoted_messages_are_those_of_the_code(message: str) -> None:
     assert all(any(part in text for text in strings()) for part in parts)
 
 
-def test_examples_of_docstrings_are_in_sections_of_their_own() -> None:
-    """Elsewhere the site shows an example as running text."""
-    for path in (ROOT / "rne_dynamics").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-                before, example, _ = (ast.get_docstring(node) or "").partition(">>> ")
-                assert not example or before.endswith("Examples\n--------\n"), f"{path.name}: {before[-40:]!r}"
-
-
 @pytest.mark.slow
 def test_the_site_is_built_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
@@ -101,9 +92,7 @@ def test_the_site_is_built_and_loads_nothing_from_elsewhere(tmp_path: Path) -> N
             assert "//" not in script + link, f"{page.relative_to(tmp_path)} loads {script or link}"
     states = (tmp_path / "states.html").read_text(encoding="utf-8")
     assert 'src="images/states_diagram.png"' in states
-    assert "stateDiagram" not in states
     text = "".join(page.read_text(encoding="utf-8") for page in pages)
-    for found in ("rne_dynamics.inverse_dynamics", "rne_dynamics.Rollout", "rne verify pantograph", "franka.yaml"):
-        assert found in text
+    parts = ("rne_dynamics.inverse_dynamics", "rne_dynamics.Rollout", "rne verify pantograph", "franka.yaml")
+    assert all(part in text for part in parts)
     assert list(tmp_path.glob("notebooks/*.ipynb"))
-    assert list(tmp_path.glob("notebooks/*_0.png"))

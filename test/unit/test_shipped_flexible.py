@@ -10,7 +10,7 @@ import pytest
 import rne_dynamics as rne
 from rne_dynamics.description.lint.description import lint
 from rne_dynamics.description.share import share_file, shipped_models
-from rne_dynamics.model.flexible.arm import FlexibleArm, clamped_frequencies, loads
+from rne_dynamics.model.flexible.arm import clamped_frequencies, loads
 
 #: Joints, flexible links and modes, in the order y, z, torsion of each.
 COUNTS = {
@@ -30,26 +30,19 @@ MASS = {
 }
 
 
-def test_all_that_ship_are_tested_here() -> None:
-    flexible = {name for name in shipped_models() if isinstance(rne.load_model(name), FlexibleArm)}
-    assert set(COUNTS) == set(MASS) == flexible
-
-
-@pytest.mark.parametrize("name", COUNTS)
+@pytest.mark.parametrize("name", [name for name in shipped_models() if rne.load_model(name).modes])
 def test_counts_and_masses(name: str) -> None:
-    arm = rne.load_model(name)
-    joints, links = COUNTS[name]
-    assert arm.name == name
-    assert arm.n == joints
+    arm, (joints, links) = rne.load_model(name), COUNTS[name]
     kinds = ("y", "z", "torsion")
     counted = {
         link.link: tuple(sum(mode.startswith(kind) for mode in link.mode_names) for kind in kinds)
         for link in arm.flexible_links
     }
-    assert counted == links
+    assert (arm.name, arm.n, counted) == (name, joints, links)
     bodies, beams = MASS[name]
     assert arm.mass == pytest.approx(bodies + beams, rel=1e-9)
     assert sum(link.inertia.mass for link in arm.flexible_links) == pytest.approx(beams, rel=1e-9)
+    assert lint(share_file(f"urdf/{name}.urdf")).findings == ()
 
 
 @pytest.mark.parametrize("name", COUNTS)
@@ -58,13 +51,11 @@ def test_what_is_left_of_a_link_without_its_beam_is_the_hub(name: str) -> None:
     arm = rne.load_model(name)
     for part in arm.flexible_links:
         whole = arm.robot.tree.link(part.link).inertia
-        assert whole is not None
         first = whole.first_moment - part.inertia.first_moment
         assert np.abs(first).max() < 1e-10 * np.abs(whole.first_moment).max()
         hub = whole.about_origin - part.inertia.about_origin
         moments = np.linalg.eigvalsh(hub)
-        assert moments[0] > 0.0
-        assert moments[0] + moments[1] >= moments[2] * (1.0 - 1e-6)
+        assert moments[0] > max(0.0, moments[2] * (1.0 - 1e-6) - moments[1])
         # all discs: two moments alike, the third about the joint's axis
         assert np.sort(np.abs(np.diff(moments)))[0] < 1e-9 * moments[2]
 
@@ -75,19 +66,6 @@ def test_published_frequencies() -> None:
     for link, posture, expected in (("link2", None, (2.18, 15.91)), ("link1", (0.0, 0.5 * math.pi), (0.48, 1.80))):
         found = clamped_frequencies(arm.flexible_link(link), loads(arm.robot, link, posture=posture)) / (2.0 * math.pi)
         np.testing.assert_allclose(found, expected, rtol=0, atol=0.005)
-
-
-@pytest.mark.parametrize("name", COUNTS)
-def test_urdfs_have_nothing_to_fix_and_pictures_of_every_moving_link(name: str) -> None:
-    file = share_file(f"urdf/{name}.urdf")
-    assert lint(file).findings == ()
-    arm = rne.load_model(name)
-    text = file.read_text()
-    for joint in arm.robot.tree.joints:
-        body = text[text.index(f'<link name="{joint.child}"') :]
-        drawn = "<visual>" in body[: body.index("</link>")] if f'<link name="{joint.child}">' in text else False
-        inertia = arm.robot.tree.link(joint.child).inertia
-        assert drawn or inertia is None, joint.child
 
 
 @pytest.mark.parametrize("name", COUNTS)

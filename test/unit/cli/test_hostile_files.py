@@ -51,18 +51,14 @@ COMMANDS = {
 }
 #: Of each kind one, for every change; the whole table is run by hand.
 FAST = [
-    ("check {}", "fifo.urdf"), ("check {}", "list.xacro"),
-    ("check {}", "include_fifo.xacro"), ("check {}", "aliases.yaml"), ("check {}", "sparse.urdf"),
+    ("check {}", "fifo.urdf"), ("check {}", "list.xacro"), ("info {}", "name.urdf"),
     ("inertia composite {}", "aliases.yaml"), ("inertia mesh {} --density 1000", "header.stl"),
-    ("plot {} --out plot.png", "shape.npz"), ("plot {} --out plot.png", "bomb.npz"),
-    ("plot {} --out plot.png", "bomb.mcap"), ("plot {} --out plot.png", "view.db3"), ("verify {}", "binary_300.urdf"),
-    ("new {} --out new.yaml --force", "chain_300.urdf"), ("export {}", "scalar.yaml"), ("info {}", "name.urdf"),
+    ("plot {} --out plot.png", "shape.npz"), ("plot {} --out plot.png", "bomb.mcap"), ("verify {}", "binary_300.urdf"),
 ]  # fmt: skip
 #: The largest that is accepted, and large ones of other commands, which take seconds.
 LARGEST = [
-    ("check {}", "chain_3000.urdf"), ("check {}", "power.xacro"), ("verify {}", "binary_50.urdf"),
-    ("new {} --out new.yaml --force", "chain_50.urdf"), ("plot {} --out plot.png", "largest.npz"),
-    ("info {}", "binary_20000.urdf"), ("simulate {} --free --seconds 0.1", "chain_3000.urdf"),
+    ("check {}", "chain_3000.urdf"), ("check {}", "power.xacro"), ("plot {} --out plot.png", "largest.npz"),
+    ("plot {} --out plot.png", "bomb.npz"), ("plot {} --out plot.png", "view.db3"),
 ]  # fmt: skip
 #: Runs a command and writes what it used: of a process that this one started, the memory of this one would count.
 MEASURE = """
@@ -109,10 +105,9 @@ def run(words: list[str], folder: Path) -> Ended:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """A folder for all files; kernels that commands of ordinary robots need are compiled."""
+    """A folder for all files; kernels that the commands need are compiled."""
     made = tmp_path_factory.mktemp("hostile")
-    for words in (["check", "puma560"], ["simulate", "puma560"]):
-        assert run(words, made).code == 0
+    assert run(["check", "puma560"], made).code == 0
     return made
 
 
@@ -123,7 +118,7 @@ def check(folder: Path, command: str, name: str) -> None:
     assert ended.code in (0, 1, 2), ended
     assert "Traceback" not in ended.errors, ended.errors
     assert ended.code == 0 or len(lines) == 1 or ended.output, ended
-    assert all(len(line) < LONGEST_LINE for line in lines), ended.errors
+    assert all(len(line) < LONGEST_LINE for line in (*lines, *ended.output.splitlines())), ended
     assert ended.seconds < MOST_TIME, ended
     assert ended.memory < MOST_MEMORY, ended
 
@@ -133,11 +128,6 @@ def check(folder: Path, command: str, name: str) -> None:
 )
 def test_one_file_of_each_kind(folder, command, name):
     check(folder, command, name)
-
-
-def test_a_finding_is_as_short_as_a_message(folder):
-    write(folder, "scalar.yaml")
-    assert len(run(["check", "scalar.yaml"], folder).output) < LONGEST_LINE
 
 
 @pytest.mark.soak

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from comparison.timing import calibrate, interleave, statement
+from comparison.timing import calibrate, interleave
 
 
 class Paid:
@@ -44,11 +44,3 @@ def test_a_disturbed_round_moves_neither_minimum_nor_median():
     times = interleave({"a": disturbed}, 7, 1000.0, random.Random(0))["a"]
     assert max(times.rounds) == 200.0
     assert times.minimum == times.median == 2.0
-
-
-def test_a_statement_is_executed_as_often_as_asked():
-    counted: list[int] = []
-    names = {"note": counted.append, "x": 3}
-    assert statement("note(x)", names)(5) > 0
-    assert counted == [3] * 5
-    assert set(names) == {"note", "x"}

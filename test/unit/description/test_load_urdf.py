@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import logging
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -12,27 +10,25 @@ from support.urdf_text import ARM, arm, arm_and, joint, link, robot
 from rne_dynamics.advice import rne as typed
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import ModelError
-from rne_dynamics.model.tree import JointKind, rotation_about
+from rne_dynamics.model.tree import Friction, JointKind, rotation_about
 
 
 def test_the_sample_arm_is_read_whole() -> None:
+    model = load_urdf(ARM, base="floating", gravity=(0.0, 0.0, -1.62))
+    assert (model.name, model.base, model.n, model.nq, model.gravity.tolist()) == (
+        "arm", "floating", 7, 8, [0.0, 0.0, -1.62],
+    )  # fmt: skip
     model = load_urdf(ARM)
-    assert (model.name, model.n, model.joint_names, model.link_names) == ("arm", 1, ("shoulder",), ("base", "upper"))
+    assert (model.joint_names, model.link_names) == (("shoulder",), ("base", "upper"))
     assert (model.lower[0], model.upper[0], model.velocity_limit[0], model.effort_limit[0]) == (-1.0, 2.0, 4.0, 30.0)
-    shoulder = model.tree.joint("shoulder")
+    shoulder, inertia = model.tree.joint("shoulder"), model.tree.links[1].inertia
     assert shoulder.kind is JointKind.REVOLUTE
-    np.testing.assert_array_equal(shoulder.axis, [0.0, 1.0, 0.0])
-    np.testing.assert_array_equal(shoulder.position, [0.0, 0.0, 0.5])
-    assert (shoulder.friction.viscous, shoulder.friction.coulomb_forward, shoulder.friction.coulomb_backward) == (
-        0.5,
-        0.25,
-        0.25,
-    )
-    inertia = model.tree.links[1].inertia
-    assert inertia is not None
-    assert inertia.mass == 2.0
-    np.testing.assert_array_equal(inertia.com, [0.1, 0.0, 0.0])
+    assert (shoulder.axis.tolist(), shoulder.position.tolist()) == ([0.0, 1.0, 0.0], [0.0, 0.0, 0.5])
+    assert shoulder.friction == Friction(0.5, 0.25, 0.25)
+    assert (inertia.mass, inertia.com.tolist()) == (2.0, [0.1, 0.0, 0.0])
     np.testing.assert_array_equal(inertia.inertia, np.diag([0.02, 0.03, 0.04]))
+    with pytest.raises(ModelError, match="'fixed' or 'floating'"):
+        load_urdf(ARM, base="loose")  # type: ignore[arg-type]  # what is refused here
 
 
 def test_defaults_of_urdf() -> None:
@@ -43,8 +39,8 @@ def test_defaults_of_urdf() -> None:
     np.testing.assert_array_equal(only.axis, [1.0, 0.0, 0.0])
     np.testing.assert_array_equal(only.rotation, np.eye(3))
     np.testing.assert_array_equal(only.position, np.zeros(3))
-    assert (model.lower[0], model.upper[0]) == (-math.inf, math.inf)
-    assert (model.velocity_limit[0], model.effort_limit[0]) == (math.inf, math.inf)
+    bounds = (model.lower[0], model.upper[0], model.velocity_limit[0], model.effort_limit[0])
+    assert bounds == (-math.inf, math.inf, math.inf, math.inf)
     assert (only.friction.viscous, only.friction.coulomb_forward, only.rotor_inertia) == (0.0, 0.0, 0.0)
 
 
@@ -74,7 +70,7 @@ def test_bounds_and_soft_limits_that_narrow_them(
     assert (model.lower[0], model.upper[0], model.effort_limit[0]) == (lower, upper, effort)
 
 
-@pytest.mark.parametrize("kind", ["continuous", "planar", "floating", "fixed"])
+@pytest.mark.parametrize("kind", ["continuous", "planar"])
 def test_bounds_that_a_kind_does_not_have_are_not_read(kind: str) -> None:
     model = load_urdf(arm(("revolute", kind), ('upper="2"', 'upper="none"'), ('lower="-1"', 'lower="9"')))
     assert np.isinf(model.upper).all()
@@ -98,20 +94,10 @@ def test_lock_freezes_a_joint_and_what_mimics_it() -> None:
         load_urdf(ARM, lock={"x": 0.0})
 
 
-def test_base_and_gravity_reach_the_model() -> None:
-    model = load_urdf(ARM, base="floating", gravity=(0.0, 0.0, -1.62))
-    assert (model.base, model.n, model.nq) == ("floating", 7, 8)
-    np.testing.assert_array_equal(model.gravity, [0.0, 0.0, -1.62])
-    with pytest.raises(ModelError, match="'fixed' or 'floating'"):
-        load_urdf(ARM, base="loose")  # type: ignore[arg-type]  # what is refused here
-
-
 def test_names_need_no_care() -> None:
-    model = load_urdf(
-        arm(('<robot name="arm">', '<robot name="a &amp; &lt;b&gt; &quot;c&quot;">'), ('"shoulder"', '"é &lt; 3"'))
-    )
-    assert model.name == 'a & <b> "c"'
-    assert model.joint_names == ("é < 3",)
+    names = ('<robot name="arm">', '<robot name="a &amp; &lt;b&gt; &quot;c&quot;">'), ('"shoulder"', '"é &lt; 3"')
+    model = load_urdf(arm(*names))
+    assert (model.name, model.joint_names) == ('a & <b> "c"', ("é < 3",))
 
 
 REFUSED_BY_URDF_PARSER_PY = """
@@ -133,31 +119,19 @@ REFUSED_BY_URDF_PARSER_PY = """
 """
 
 
-def test_what_dynamics_does_not_need_never_stops_it() -> None:
-    model = load_urdf(arm_and(REFUSED_BY_URDF_PARSER_PY, ('name="arm"', 'name="arm" version="7.x"')))
-    assert model.mass == 3.0
-
-
 def test_loading_prints_nothing_and_warns_through_logging(
     capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, "rne_dynamics"):
-        load_urdf(arm_and(REFUSED_BY_URDF_PARSER_PY, ('effort="30"', 'effort="0"')))
+        assert load_urdf(arm_and(REFUSED_BY_URDF_PARSER_PY, ('effort="30"', 'effort="0"'))).mass == 3.0
     assert capfd.readouterr() == ("", "")
     assert any("effort is 0" in record.getMessage() for record in caplog.records)
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert any(f"`{typed('check')}` lists them" in warning for warning in warnings)
 
 
-def test_loading_prints_nothing_where_logging_is_not_set_up() -> None:
-    code = "import sys; from rne_dynamics.description.urdf import load_urdf; load_urdf(sys.stdin.read())"
-    text = arm_and(REFUSED_BY_URDF_PARSER_PY, ('effort="30"', 'effort="0"'))
-    done = subprocess.run([sys.executable, "-c", code], input=text, text=True, capture_output=True, check=True)
-    assert (done.stdout, done.stderr) == ("", "")
-
-
 def test_a_long_chain_is_no_matter_of_recursion() -> None:
-    count = 1500
+    count = 1100
     links = [link(f"l{i}") for i in range(count + 1)]
     joints = [joint(f"j{i}", f"l{i}", f"l{i + 1}") for i in range(count)]
     assert load_urdf(robot(*links, *reversed(joints))).n == count

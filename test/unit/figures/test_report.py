@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import base64
-import re
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from comparison.command import main as bench
 
 from rne_dynamics.cli.main import main
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.figures.report import Report
 
-ROOT = Path(__file__).resolve().parents[3]
 VOID = {"meta", "img", "link", "br", "hr", "input"}
 
 
@@ -56,8 +53,7 @@ def read(path: Path) -> Page:
     assert all(a.startswith(("data:", "#")) for a in page.addresses)
     assert not {"script", "link", "iframe", "object"} & set(page.tags)
     style = html.partition("<style>")[2].partition("</style>")[0]
-    assert "url(" not in style
-    assert "@import" not in style
+    assert not any(word in style for word in ("url(", "@import"))
     return page
 
 
@@ -88,47 +84,24 @@ def test_a_large_drawing_is_embedded_as_pixels(tmp_path):
 
     page = Report("large")
     page.figure(write, "a picture")
-    assert written == [".svg", ".png"]
-    assert "data:image/png;base64," in page.html()
-
-
-def test_a_report_is_html(tmp_path):
+    assert (written, "data:image/png;base64," in page.html()) == ([".svg", ".png"], True)
     with pytest.raises(ArgumentError, match=r"its ending must be \.html or \.htm"):
-        Report("x").save(tmp_path / "page.txt")
+        page.save(tmp_path / "page.txt")
 
 
-def test_report_of_a_simulation_has_numbers_units_picture_and_command(tmp_path, capsys):
+def test_report_of_a_simulation_has_numbers_units_picture_and_command(tmp_path):
     report = tmp_path / "scara.html"
-    words = ["simulate", "scara", "--seconds", "0.3", "--report", str(report)]
-    assert main(words) == 0
-    assert f"wrote {report}" in capsys.readouterr().out
+    assert main(["simulate", "scara", "--seconds", "0.3", "--report", str(report)]) == 0
     page = read(report)
     header, *rows = page.rows
     assert header[:3] == ["joint", "RMS error", "largest error"]
     assert [row[0] for row in rows] == ["joint1", "joint2", "joint3", "joint4"]
-    assert rows[0][1].endswith(" rad")
-    assert rows[2][1].endswith(" m")
-    assert rows[2][4].endswith(" N")
-    for part in ("Passed:", f"rne simulate scara --seconds 0.3 --report {report}", "Python", "numpy", "scara"):
-        assert part in page.text
+    assert (rows[0][1][-4:], rows[2][1][-2:], rows[2][4][-2:]) == (" rad", " m", " N")
+    parts = ("Passed:", f"rne simulate scara --seconds 0.3 --report {report}", "Python", "numpy", "scara")
+    assert all(part in page.text for part in parts)
     (picture,) = page.addresses
     svg = base64.b64decode(picture.removeprefix("data:image/svg+xml;base64,")).decode()
     assert svg.rstrip().endswith("</svg>")
-
-
-@pytest.mark.slow
-def test_results_of_a_benchmark_are_drawn_again(tmp_path, capsys):
-    pictures, report = tmp_path / "pictures", tmp_path / "bench.html"
-    source = ROOT / "docs" / "performance.json"
-    assert bench(["--from", str(source), "--plot", str(pictures), "--report", str(report)]) == 0
-    assert "single calls from Python" in capsys.readouterr().out
-    assert sorted(p.name for p in pictures.iterdir()) == ["bench_batch.png", "bench_calls.png", "bench_scaling.png"]
-    page = read(report)
-    assert "all answers agree" in page.text
-    assert len(page.addresses) == 3
-    assert any("ur5" in cell for row in page.rows for cell in row)
-    assert bench(["calls", "--from", str(source)]) == 1
-    assert "--from measures nothing" in capsys.readouterr().err
 
 
 def test_report_of_faults_has_failures_first(tmp_path):
@@ -137,10 +110,7 @@ def test_report_of_faults_has_failures_first(tmp_path):
     from faults.command import write_report
 
     results = (Result(FAULTS[0], "", 10, 1.0), Result(FAULTS[1], "the arm <fell>", 5, 2.0))
-    path = tmp_path / "faults.html"
-    write_report(path, "python test/faults", results, 3.0)
-    page = read(path)
+    write_report(tmp_path / "faults.html", "python test/faults", results, 3.0)
+    page = read(tmp_path / "faults.html")
     assert "Not passed: 1 of 2 faults caused the documented reaction" in page.text
-    assert page.rows[1][3] == "the arm <fell>"
-    assert page.rows[2][1] == FAULTS[0].name
-    assert len(re.findall('class="bad"', path.read_text(encoding="utf-8"))) == 1
+    assert (page.rows[1][3], page.rows[2][1]) == ("the arm <fell>", FAULTS[0].name)

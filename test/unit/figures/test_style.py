@@ -20,8 +20,6 @@ from rne_dynamics.recording.recording import Recording, Series
 @pytest.mark.parametrize(("robot", "position", "error", "velocity", "effort"), [
     ("puma560", "rad", "mrad", "rad/s", "N m"),
     ("cylindrical", "rad, m", "mrad, mm", "rad/s, m/s", "N m, N"),
-    ("pantograph", "rad", "mrad", "rad/s", "N m"),
-    ("flexible_arm", "rad", "mrad", "rad/s", "N m"),
 ])
 def test_units_are_those_of_the_joints(robot, position, error, velocity, effort):
     assert units_of(rne.load_model(robot)) == (position, error, velocity, effort)
@@ -29,23 +27,7 @@ def test_units_are_those_of_the_joints(robot, position, error, velocity, effort)
 
 def test_every_joint_has_its_own_unit():
     assert [units.effort for units in joint_units(rne.load_urdf("scara"))] == ["N m", "N m", "N", "N m"]
-
-
-def test_a_prismatic_robot_has_metres_only():
-    robot = rne.load_urdf("cylindrical", lock={"joint1": 0.0})
-    assert units_of(robot).position == "m"
-    assert units_of(robot).effort == "N"
-
-
-def luminance(color: str) -> float:
-    """Relative luminance of ``#RRGGBB``, 0 to 1."""
-    parts = [int(color[k : k + 2], 16) / 255.0 for k in (1, 3, 5)]
-    return sum(w * x**2.2 for w, x in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
-
-
-def test_curves_are_readable_on_white():
-    assert len(set(COLORS)) == len(COLORS)
-    assert all(1.05 / (luminance(color) + 0.05) > 2.0 for color in COLORS)
+    assert units_of(rne.load_urdf("cylindrical", lock={"joint1": 0.0})).position == "m"
 
 
 @pytest.fixture
@@ -95,19 +77,17 @@ def test_a_recording_has_one_time_fixed_colours_and_readable_scales(written, tmp
         assert len(limits_shown(efforts)) == lines
 
 
-def test_joints_in_rad_and_in_m_have_axes_of_their_own(written, tmp_path, monkeypatch):
+def test_joints_in_rad_and_in_m_have_axes_of_their_own(written, tmp_path):
     robot = rne.load_urdf("scara")
     axes = drawn(written, tmp_path, robot, recorded(robot))
     assert [line.get_label() for line in panel(axes, "position (m)").lines] == ["joint3", "reference"]
-    monkeypatch.chdir(tmp_path)
-    assert main(["simulate", "scara", "--seconds", "0.3", "--plot", "move.png"]) == 0
-    assert main(["simulate", "scara", "--free", "--seconds", "0.1", "--plot", "free.png"]) == 0
+    assert main(["simulate", "scara", "--free", "--seconds", "0.02", "--plot", str(tmp_path / "free.png")]) == 0
     labels = [a.get_ylabel() for figure in written for a in figure.axes]
     assert {"position (rad)", "position (m)", "error (mm)", "effort (N)", "velocity (m/s)"} <= set(labels)
     assert not [label for label in labels if ", " in label]
 
 
-@pytest.mark.parametrize("name", ["panda", "puma560", "scara", "delta", "pantograph", "flexible_arm6", "xarm7"])
+@pytest.mark.parametrize("name", ["panda", "delta", "flexible_arm6"])
 def test_names_of_joints_do_not_cover_each_other(written, tmp_path, name):
     robot = rne.load_model(name)
     time = np.linspace(0.0, 1.0, 5)
@@ -118,13 +98,3 @@ def test_names_of_joints_do_not_cover_each_other(written, tmp_path, name):
     boxes = [label.get_window_extent() for label in labels]
     assert boxes
     assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
-
-
-def test_a_long_title_takes_no_width_from_the_curves(written, tmp_path):
-    widths = []
-    for title in ("short", "a title of many words that say what was pushed, where and when, " * 6):
-        with canvas(tmp_path / "titled.png", 8.0, 3.0) as figure:
-            figure.add_subplot().set_title(title)
-        written[-1].draw_without_rendering()
-        widths.append(written[-1].axes[0].get_position().width)
-    assert widths[1] > 0.95 * widths[0]

@@ -8,7 +8,7 @@ import pytest
 from rne_dynamics.figures.tracking import MOST_POINTS, thinned
 
 
-@pytest.mark.parametrize("rows", [1, 2, MOST_POINTS, MOST_POINTS + 1, 123_457, 1_000_003])
+@pytest.mark.parametrize("rows", [1, MOST_POINTS, MOST_POINTS + 1, 123_457])
 def test_extremes_and_ends_of_a_long_curve_are_kept(rows):
     time = 1e-3 * np.arange(rows)
     values = np.sin(50.0 * time) + 1e-3 * np.random.default_rng(0).standard_normal(rows)

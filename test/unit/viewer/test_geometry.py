@@ -50,8 +50,7 @@ def test_a_missing_mesh_is_named_and_the_rest_is_drawn():
 def test_a_robot_without_visuals_gets_shapes_from_its_model():
     scenes, _ = link_meshes(rne.load_urdf("puma560"), None)
     assert len(scenes) >= 6
-    for scene in scenes.values():
-        assert np.isfinite(scene.bounds).all()
+    assert np.isfinite([scene.bounds for scene in scenes.values()]).all()
 
 
 def test_meshes_of_a_package_are_found_above_the_urdf():
@@ -76,15 +75,13 @@ def test_the_ellipsoid_of_an_ellipsoid_is_itself():
 
 def test_a_bent_surface_ends_where_the_tip_is():
     arm = rne.load_model("flexible_arm")
-    link = arm.flexible_links[0]
-    scene = link_meshes(arm, urdf_source("flexible_arm"))[0][link.link]
-    surface = BentSurface(link, scene)
-    delta = np.zeros(arm.modes)
+    link, delta = arm.flexible_links[0], np.zeros(arm.modes)
+    surface = BentSurface(link, link_meshes(arm, urdf_source("flexible_arm"))[0][link.link])
     delta[: link.modes] = 0.02
-    moved = surface.vertices(delta[: link.modes]) - surface.vertices(np.zeros(link.modes))
+    bent, straight = (surface.vertices(x) for x in (delta[: link.modes], np.zeros(link.modes)))
     tip = tip_deflections(arm, delta)[0, :3]
-    nearest = np.argmin(np.linalg.norm(surface.vertices(np.zeros(link.modes)) - link.tip, axis=1))
-    assert np.linalg.norm(moved[nearest] - tip) < 0.1 * np.linalg.norm(tip)
+    nearest = np.argmin(np.linalg.norm(straight - link.tip, axis=1))
+    assert np.linalg.norm((bent - straight)[nearest] - tip) < 0.1 * np.linalg.norm(tip)
 
 
 def test_poses_close_the_loops():
@@ -99,7 +96,4 @@ def test_poses_close_the_loops():
 
 def test_bars_name_joints_escape_them_and_show_limits():
     text = bars(["a<b", "c"], np.array([9.9, np.nan]), np.array([10.0, np.inf]), {"gravity": np.array([9.9, 1.0])})
-    assert "a&lt;b" in text
-    assert "9.9 / 10" in text
-    assert "?" in text
-    assert "#c81e3a" in text, "near its limit"
+    assert all(part in text for part in ("a&lt;b", "9.9 / 10", "?", "#c81e3a")), "the colour: near its limit"
