@@ -38,16 +38,12 @@ def section(page: str) -> list[str]:
 
 def rows(page: str) -> list[tuple[str, str]]:
     """The rows of the section's table: what is in the document, what shows it."""
-    table = [line.strip() for line in section(page) if line.strip().startswith("|")]
-    assert table, f"{page}: the section has no table"
-    assert table[0] == HEADER, f"{page}: the table begins with {table[0]!r}; it must begin with {HEADER!r}"
-    assert re.fullmatch(r"\|[ :-]+\|[ :-]+\|", table[1]), f"{page}: no line of dashes below the table's header"
-    found = []
-    for line in table[2:]:
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        assert len(cells) == 2, f"{page}: the row {line!r} has {len(cells)} cells; it must have two"
-        found.append((cells[0], cells[1]))
-    return found
+    first, dashes, *table = [line.strip() for line in section(page) if line.strip().startswith("|")]
+    assert first == HEADER, f"{page}: the table begins with {first!r}; it must begin with {HEADER!r}"
+    assert re.fullmatch(r"\|[ :-]+\|[ :-]+\|", dashes), f"{page}: no line of dashes below the table's header"
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+    assert all(len(row) == 2 for row in cells), f"{page}: a row of the table has not two cells"
+    return [(item, shown_by) for item, shown_by in cells]
 
 
 @cache

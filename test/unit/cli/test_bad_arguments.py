@@ -31,22 +31,15 @@ HUGE = {"tolerance", "integral", "seconds", "dt", "bandwidth", "base_smoothing",
 SECONDS = 5.0
 
 
-def parser_of(command: str) -> argparse.ArgumentParser:
-    parser = Parser(prog=f"rne {command}")
-    folder = COMMANDS[command].folder
-    declare(parser, importlib.import_module(f"rne_dynamics.cli.{folder}.{command}").ARGUMENTS)
-    return parser
-
-
 def parsers(command: str) -> Iterator[tuple[list[str], argparse.ArgumentParser]]:
     """Words before the option, and the parser, of a command; of `rne inertia` by body."""
-    parser = parser_of(command)
+    parser = Parser(prog=f"rne {command}")
+    declare(parser, importlib.import_module(f"rne_dynamics.cli.{COMMANDS[command].folder}.{command}").ARGUMENTS)
     if command != "inertia":
         yield [command, *NEEDED.get(command, [])], parser
         return
     (bodies,) = (a.choices for a in parser._actions if isinstance(a, argparse._SubParsersAction))
-    for body, words in BODIES.items():
-        yield [command, body, *words], bodies[body]
+    yield from (([command, body, *words], bodies[body]) for body, words in BODIES.items())
 
 
 def numbers(command: str) -> Iterator[tuple[list[str], str, bool]]:

@@ -67,8 +67,7 @@ def test_info_as_table_and_json(name: str, figures, run_rne) -> None:
 
 def test_sag_is_that_of_a_loaded_cantilever(tmp_path: Path, figures) -> None:
     """μ g L⁴/8EI + m g L³/3EI for the bar and the block of 0.15 kg at its tip, but for what three modes leave out."""
-    file = model(tmp_path, GOOD.replace("y: 2", "y: 3"))
-    (row,) = figures("info", file)["flexible"]["links"]
+    (row,) = figures("info", model(tmp_path, GOOD.replace("y: 2", "y: 3")))["flexible"]["links"]
     expected = 0.432 * G * 0.8**4 / (8 * 15.0) + 0.15 * G * 0.8**3 / (3 * 15.0)
     assert row["sag"][1] == pytest.approx(-expected, rel=2e-3)
     # the block's centre is 10 mm off the axis: it twists the bar by its moment over GJ/L

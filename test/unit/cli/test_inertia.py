@@ -13,7 +13,6 @@ from support.errors import relative_error
 
 import rne_dynamics as rne
 from rne_dynamics.description.urdf_tree import rotation_rpy
-from rne_dynamics.description.urdf_writer import inertial_xml
 from rne_dynamics.dynamics.composite.momentum import composite_inertia
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model import solids
@@ -181,12 +180,3 @@ def test_composite_inertia_asks_for_one_configuration_and_known_links() -> None:
     with pytest.raises(ModelError, match="no link named 'hand'"):
         composite_inertia(puma, puma.neutral, "link1", ["hand"])
     assert composite_inertia(puma, puma.neutral, "link6", ["link6", "link5", "link6"]).mass == pytest.approx(0.43)
-
-
-def test_a_body_that_cannot_be_is_shown_as_such(tmp_path: Path, run_rne, figures) -> None:
-    path = tmp_path / "odd.urdf"
-    odd = inertial_xml(Inertia(1.0, np.zeros(3), np.diag([1.0, 1.0, 3.0])))
-    path.write_text(f'<robot name="r"><link name="a">{odd}</link></robot>')
-    assert "margin -1 kg m^2; physically impossible: see `" in run_rne("inertia", "robot", path, "--link", "a").out
-    report = figures("inertia", "robot", str(path), "--link", "a")
-    assert (report["physical"], report["equivalent_box"]) == (False, None)

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.urdf_text import arm
 
 from rne_dynamics.description.share import shipped_robots
 
@@ -65,13 +64,6 @@ def test_a_floating_arm_falls(tmp_path, simulated):
     )
     report = simulated(str(path), "--free", "--base", "floating", "--seconds", "0.1")
     assert [j["velocity_end"] for j in report["joints"]][:3] == pytest.approx([0.0, 0.0, -0.981])
-
-
-def test_effort_limits_of_zero_are_taken_as_not_given(tmp_path, run_rne):
-    path = tmp_path / "arm.urdf"
-    path.write_text(arm(('effort="30"', 'effort="0"')))
-    said = run_rne("simulate", path, "--seconds", "0.3").err
-    assert "no effort limit (or 0), which counts as unlimited: shoulder" in said
 
 
 def test_the_pantographs_quintic_ends_in_the_torques_that_hold_it(simulated):

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from comparison import c_reference, calls, command, plan
 from comparison.command import main
 from comparison.results import Ratio, Results
-from comparison.robots import load
 from comparison.sections import SECTIONS
 from support.hostile_files import write
 
@@ -100,9 +98,3 @@ def test_a_file_that_is_no_report_is_one_line(name, tmp_path, capsys):
     write(tmp_path, name)
     assert main(["--from", str(tmp_path / name)]) == 1
     assert capsys.readouterr().err.count("\n") == 1
-
-
-def test_the_tip_is_carried_by_most_joints():
-    robot = load("puma560")
-    assert robot.model.link(robot.tip).body == 5
-    assert np.array_equal(robot.pinocchio.q(robot.model.neutral), np.zeros(6))

@@ -10,7 +10,7 @@ import pytest
 from comparison import page
 from comparison.command import main
 from comparison.contenders import Case, Comparison, Contender, differences
-from comparison.goals import GOALS, LARGE
+from comparison.goals import GOALS
 from comparison.results import Results
 from comparison.summary import summary
 from comparison.timing import Times
@@ -53,6 +53,8 @@ def measured() -> Results:
 
 @pytest.mark.parametrize("wrong", [(1.0, 2.0 + 1e-6), (1.0, np.nan), (1.0,)])
 def test_a_wrong_answer_of_a_peer_is_found(wrong):
+    agreeing = case(contender("plain"), contender("pin", (1.0, 2.0 + 1e-12)), contender("empty", None))
+    assert results().note_differences(differences(agreeing))
     found, made = results(), case(contender("plain"), contender("bound"), contender("pin", wrong))
     assert not found.note_differences(differences(made))
     (pair,) = found.disagreements
@@ -62,28 +64,11 @@ def test_a_wrong_answer_of_a_peer_is_found(wrong):
     assert back.disagreements == found.disagreements
 
 
-def test_round_off_agrees_and_calls_that_compute_nothing_are_not_asked():
-    found = results()
-    made = case(contender("plain"), contender("pin", (1.0, 2.0 + 1e-12)), contender("empty", None))
-    assert found.note_differences(differences(made))
-    assert found.largest_difference == pytest.approx(5e-13, rel=1e-3)
-
-
-def test_pairs_say_who_must_agree_with_whom():
-    made = case(contender("a"), contender("b", (5.0,)), contender("c", (5.0,)), pairs=(("b", "c"),))
-    assert [d.agrees for d in differences(made)] == [True]
-
-
 def test_ratios_are_of_the_smallest_times_and_judged():
     plain, bound, growth = measured().ratios
     assert (plain.ratio, plain.bound, plain.met) == (0.5, 3.0, False)
     assert (bound.ratio, bound.ratio_of_medians, bound.met) == (8.0, 2.5 / 0.375, True)
     assert (growth.ratio, growth.slower, growth.met) == (pytest.approx(1.2), True, True)
-
-
-def test_goals_ask_for_more_of_large_robots():
-    assert [GOALS["derivatives"].bound_at(n) for n in (LARGE - 1, LARGE)] == [5.0, 2.0]
-    assert not any(GOALS[goal].met(float("nan"), 6) for goal in ("derivatives", "scaling"))
 
 
 def test_the_fastest_of_several_peers_counts_for_one_state_and_core():

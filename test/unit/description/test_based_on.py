@@ -99,8 +99,8 @@ def test_an_offset_may_be_larger_than_coulomb_friction() -> None:
 def test_regressors_add_up_to_inverse_dynamics_and_friction() -> None:
     friction = "{viscous: 1, coulomb: 2, offset: -0.1, threshold: 0.05, stribeck: 0.8, stribeck_velocity: 0.1}"
     text = "urdf: puma560\nfriction:\n" + "".join(f"  joint{k}: {friction}\n" for k in range(1, 4))
-    robot, rng = rne.load_model(text), np.random.default_rng(0)
-    q, qd, qdd = rng.normal(size=(3, 50, 6)) * [[[1.0]], [[0.2]], [[1.0]]]
+    robot = rne.load_model(text)
+    q, qd, qdd = np.random.default_rng(0).normal(size=(3, 50, 6)) * [[[1.0]], [[0.2]], [[1.0]]]
     expected = rne.inverse_dynamics(robot, q, qd, qdd) + rne.friction_torque(robot, qd)
     own = (rne.joint_regressor(robot, qd, qdd) * rne.joint_parameters(robot)).sum(axis=-1)
     found = rne.regressor(robot, q, qd, qdd) @ rne.inertial_parameters(robot) + own

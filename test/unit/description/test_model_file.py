@@ -125,12 +125,6 @@ def test_where_a_model_file_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         rne.load_model("urdf: x\n" + "#" * 1_000_000)
 
 
-def test_names_may_look_like_yaml_values(tmp_path: Path) -> None:
-    urdf = robot(link("on"), link("1"), link("y"), joint_text("no", "on", "1"), joint_text("7", "1", "y"))
-    file = tree("urdf: tree.urdf\nrotors: {no: 1, 7: 2}\npayload: {link: y, mass: 1}\n", tmp_path, urdf)
-    assert rne.load_model(file).parameters[:, ROTOR].tolist() == [1.0, 2.0]
-
-
 #: What is changed in `FOUR_BAR`, and what the message then says; * stands for anything.
 SCHEMA_FAULTS = {
     "unknown key": (

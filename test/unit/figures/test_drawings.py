@@ -10,9 +10,8 @@ from PIL import Image
 
 import rne_dynamics as rne
 from rne_dynamics.errors import ModelError
-from rne_dynamics.figures.movie import PERIOD, Motion, artists, set_up, shade, solids, write_movie
+from rne_dynamics.figures.movie import PERIOD, Motion, artists, set_up, solids, write_movie
 from rne_dynamics.figures.skeleton import skeleton, tree_positions, view_of
-from rne_dynamics.figures.style import color_of
 
 MECHANISMS = ("delta", "pantograph")
 
@@ -78,13 +77,6 @@ def test_joints_are_where_forward_kinematics_has_them():
         np.testing.assert_allclose(joint.axis, poses[f"link{k + 1}"][:, :3, 2], atol=1e-12)
 
 
-def test_planar_robots_are_seen_along_their_axes_and_others_from_above():
-    planar, spatial = (view_of(skeleton(robot, moved(robot))) for robot in map(rne.load_urdf, ("planar2", "puma560")))
-    assert (planar.planar, spatial.planar) == (True, False)
-    assert spatial.axes[2][2] > 0.0
-    np.testing.assert_allclose(spatial.axes @ spatial.axes.T, np.eye(3), atol=1e-12)
-
-
 def shown(drawn, view, row, parts=None):
     """The picture of a posture, (pixels, pixels, 3), and the function from the view to its columns and rows."""
     figure = Figure(figsize=(2.0, 1.6), dpi=100)
@@ -95,18 +87,6 @@ def shown(drawn, view, row, parts=None):
     for artist in artists(axes, solids(drawn) if parts is None else parts, view, row, floor):
         artist.draw(canvas.get_renderer())
     return np.array(canvas.buffer_rgba())[..., :3], axes.transData.transform
-
-
-def test_the_drum_of_a_joint_is_where_it_is_projected_and_has_its_colour():
-    robot = rne.load_urdf("planar2")
-    drawn = skeleton(robot, moved(robot))
-    view = view_of(drawn)
-    picture, pixel = shown(drawn, view, -1)
-    for joint in drawn.joints:
-        column, row = pixel(view.project(joint.origin[-1])[:2])
-        color = picture[160 - round(row), round(column)].astype(float)
-        wanted = 255.0 * np.array(shade(color_of(joint.actuated), 0.0))
-        assert np.corrcoef(color, wanted)[0, 1] > 0.98  # the same hue, whatever the light
 
 
 def test_a_nearer_part_hides_a_farther_one():

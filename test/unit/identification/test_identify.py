@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy.signal import butter, sosfiltfilt
 from support.robots import robot as named
-from support.secret_arms import PERIOD, SecretArm, fourier, secret
+from support.secret_arms import PERIOD, fourier, secret
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.friction import OWN
 from rne_dynamics.errors import RecordingError
 from rne_dynamics.identification.consistent_fit import Prior, consistent_fit, corrected, parameters_of, pseudo_inertia
 from rne_dynamics.identification.identify import identify
@@ -113,14 +112,6 @@ def test_logs_cut_out_of_a_motion_have_its_band():
     white = 1e-4 * np.random.default_rng(0).normal(size=q.shape)
     bands = [motion_of(Recording("run", ("a", "b"), T, x, effort=q)).band for x in (q, q + white)]
     assert bands[1] < 2.0 * bands[0]
-
-
-def test_friction_that_the_model_lacks_is_known_from_data():
-    robot = named("ur5_robot.urdf")
-    coulomb = np.outer(np.random.default_rng(0).uniform(5.0, 20.0, 6), [0.0, 1.0, 0.0])
-    arm = SecretArm(robot, rne.inertial_parameters(robot), coulomb, np.zeros(6))
-    found = identify(triangles_of(Layout(robot, rotors=False), arm.motion(0)))
-    assert found.from_data[found.layout.links :].reshape(-1, len(OWN))[:, OWN.index("coulomb")].all()
 
 
 @pytest.mark.parametrize(("change", "words"), [

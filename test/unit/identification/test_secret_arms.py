@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from support.robots import robot as named
@@ -100,17 +98,6 @@ def test_friction_at_low_speed_is_chosen_where_it_is():
     found = identify(triangles_of(Layout(arm.robot, rotors=True), motion))
     assert found.forms[0] == Friction(0.05, stribeck=True)
     assert not any(form.stribeck for form in found.forms[1:])
-
-
-@pytest.mark.soak
-def test_a_log_is_identified_in_little_time():
-    arm, times = secret(named("panda"), 1), []
-    recording = arm.recording(1, 25.0)
-    for _ in range(4):
-        start = time.process_time()
-        identify(triangles_of(Layout(arm.robot, rotors=True), motion_of(recording)))
-        times.append(time.process_time() - start)
-    assert min(times) < 0.6
 
 
 def test_long_logs_are_filtered_part_by_part(monkeypatch):

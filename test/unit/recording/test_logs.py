@@ -130,8 +130,8 @@ def test_arrays_that_are_no_log(arrays, columns, said, tmp_path):
 def test_units_of_names_and_of_arguments(tmp_path):
     names = ["time_ms", *numbered("pos_deg_{}"), *numbered("tau_{}")]
     check(read_log(text_file(tmp_path, [",".join(names)], [1e3 * T, np.degrees(Q), TAU]), ARM))
-    header = [",".join(["t", *numbered("q{}"), *numbered("i{}")])]
-    file = text_file(tmp_path, header, [1e9 * T, np.degrees(Q), TAU / 2.0])
+    names = ["t", *numbered("q{}"), *numbered("i{}")]
+    file = text_file(tmp_path, [",".join(names)], [1e9 * T, np.degrees(Q), TAU / 2.0])
     check(read_log(file, ARM, units={"t": "ns", "q": "deg"}, gains=np.full(3, 2.0)))
     with pytest.raises(ArgumentError, match="units are q=grad; allowed are"):
         read_log(file, ARM, units={"q": "grad"})
@@ -147,11 +147,9 @@ def test_degrees_are_those_of_joints_that_turn(tmp_path):
 def test_positions_within_a_turn_are_unwrapped_but_not_degrees(tmp_path):
     header, t = ["t,q1,q2,q3,tau1,tau2,tau3"], 0.05 * np.arange(ROWS)
     q = np.column_stack((2.5 + 3.0 * np.sin(t), 2.9 + 2.0 * t, 0.1 * t))
-    found = read_log(text_file(tmp_path, header, [t, np.angle(np.exp(1j * q)), TAU]), ARM)
-    assert np.allclose(found.q, q)
-    assert "positions that are reported within a turn are unwrapped" in found.notes
     fast = np.column_stack((125.0 * t, 125.0 * np.sin(t), np.degrees(q[:, 2])))  # 6.25 degrees a row
-    assert np.allclose(read_log(text_file(tmp_path, header, [t, fast, TAU]), ARM).q, fast)
+    for logged, expected in ((np.angle(np.exp(1j * q)), q), (fast, fast)):
+        assert np.allclose(read_log(text_file(tmp_path, header, [t, logged, TAU]), ARM).q, expected)
 
 
 def test_stamps_of_seconds_and_nanoseconds(tmp_path):
@@ -168,24 +166,20 @@ def test_a_last_row_that_is_cut_off_is_left_out(tmp_path, end):
 
 
 def test_rows_that_are_not_finite_doubled_or_out_of_order(tmp_path):
-    header = ["t,q1,q2,q3,tau1,tau2,tau3"]
-    t, q, tau = T.copy(), Q.copy(), TAU.copy()
+    header, t, q, tau = ["t,q1,q2,q3,tau1,tau2,tau3"], T.copy(), Q.copy(), TAU.copy()
     q[10, 1], tau[20, 2], t[30] = np.nan, np.inf, T[29]
     t[[40, 41]], q[[40, 41]], tau[[40, 41]] = T[[41, 40]], Q[[41, 40]], TAU[[41, 40]]
     found = read_log(text_file(tmp_path, header, [t, q, tau]), ARM)
     kept = np.setdiff1d(np.arange(ROWS), [10, 30])
-    assert np.allclose(found.t, T[kept])
-    assert np.allclose(found.q, Q[kept])
-    assert np.allclose(found.effort, TAU[kept], atol=1e-3)
-    text = " ".join(found.notes)
+    for values, expected in ((found.t, T), (found.q, Q), (found.effort, TAU)):
+        assert np.allclose(values, expected[kept], atol=1e-3)
     said = ("1 of 60 rows without time and all positions", "1 of 59 rows have the time", "1 of 58 rows lack torques")
-    assert all(part in text for part in (*said, "out of order"))
-    back = np.r_[T[:30], T[:30]]
-    with pytest.raises(RecordingError, match=r"times fall from 0.29 to 0 s after row 30"):
-        read_log(text_file(tmp_path, header, [back, Q, TAU]), ARM)
+    assert all(part in " ".join(found.notes) for part in (*said, "out of order"))
     tau[:, 1] = np.nan
-    with pytest.raises(RecordingError, match="torques of some joint are missing"):
-        read_log(text_file(tmp_path, header, [T, Q, tau]), ARM)
+    again = np.r_[T[:30], T[:30]]
+    for times, said in ((again, "times fall from 0.29 to 0 s after row 30"), (T, "torques of some joint")):
+        with pytest.raises(RecordingError, match=said):
+            read_log(text_file(tmp_path, header, [times, Q, tau]), ARM)
 
 
 def test_rows_of_other_topics_are_left_out(tmp_path):

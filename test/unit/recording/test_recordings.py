@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ from rosbags.rosbag2 import Reader, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from rne_dynamics.cli.main import main
-from rne_dynamics.cli.simulated.motion import MOST_NUMBERS
 from rne_dynamics.errors import RecordingError
 from rne_dynamics.recording.mcap_file import FLOATS, JOINT_STATE, McapFile, definition, float_arrays, joint_states
 from rne_dynamics.recording.reading import read_recording
@@ -21,8 +21,6 @@ from rne_dynamics.recording.recording import Recording, Series
 
 TYPES = get_typestore(Stores.ROS2_JAZZY)
 CONTROLLER = "/computed_torque_controller"
-#: Of a recording of planar2: time, positions, velocities, the reference, the effort and its five terms, two energies.
-COLUMNS = 25
 TERMS = ("inertia", "coriolis", "gravity", "friction", "feedback")
 
 
@@ -43,11 +41,11 @@ def run(tmp_path_factory):
 
 def decoded(path):
     """Messages by topic, of the mcap library with its own decoder of ROS 2 messages."""
+    found = {}
     with path.open("rb") as file:
-        found, reader = {}, make_reader(file, decoder_factories=[DecoderFactory()])
-        for _, channel, message, content in reader.iter_decoded_messages():
-            found.setdefault(channel.topic, []).append((message, content))
-        return found
+        for _, channel, _, content in make_reader(file, decoder_factories=[DecoderFactory()]).iter_decoded_messages():
+            found.setdefault(channel.topic, []).append(content)
+    return found
 
 
 def test_other_libraries_read_the_same_bits(run):
@@ -66,10 +64,9 @@ def test_other_libraries_read_the_same_bits(run):
     }
     assert found.keys() == bag.keys() == expected.keys()
     for topic, fields in expected.items():
-        for messages in ([content for _, content in found[topic]], bag[topic]):
-            for field, name in fields.items():
-                assert (np.array([getattr(m, field) for m in messages]) == saved[name]).all()
-    stamps = np.array([m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for _, m in found["/joint_states"]])
+        for messages, (field, name) in product((found[topic], bag[topic]), fields.items()):
+            assert (np.array([getattr(m, field) for m in messages]) == saved[name]).all()
+    stamps = np.array([m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in found["/joint_states"]])
     assert np.allclose(stamps, saved["time"], rtol=0.0, atol=1e-9)
     with run["mcap"].open("rb") as file:
         reader = make_reader(file)
@@ -101,22 +98,17 @@ def test_every_form_reads_the_same(run, form):
 
 
 def test_a_file_cut_anywhere_is_read_up_to_there(run, tmp_path):
-    whole = run["mcap"].read_bytes()
-    saved = np.load(run["npz"])
-    counts = []
-    for size in np.linspace(0, len(whole) - 1, 8).astype(int).tolist():
-        cut = tmp_path / "cut.mcap"
-        cut.write_bytes(whole[:size])
-        try:
-            found = read_recording(cut)
-        except RecordingError:
-            counts.append(0)
-            continue
-        counts.append(len(found.t))
-        assert (found.q == saved["q"][: len(found.t)]).all()
-        assert "ends without index" in found.notes[0] or len(found.t) == len(saved["q"])
-    assert counts == sorted(counts)
-    assert counts[-1] == len(saved["q"])
+    whole, saved, cut, rows = run["mcap"].read_bytes(), np.load(run["npz"]), tmp_path / "cut.mcap", 0
+    for part in (0.3, 0.6, 0.9):
+        cut.write_bytes(whole[: int(part * len(whole))])
+        found = read_recording(cut)
+        assert len(found.t) >= rows
+        assert (found.q == saved["q"][: (rows := len(found.t))]).all()
+        assert rows == len(saved["q"]) or "ends without index" in found.notes[0]
+    assert rows > 100
+    cut.write_bytes(whole[:20])
+    with pytest.raises(RecordingError):
+        read_recording(cut)
 
 
 def written(path, **topics):
@@ -150,8 +142,8 @@ def test_foreign_joints_order_and_missing_lists(tmp_path):
     assert (found.t * 1e9).tolist() == pytest.approx([0.0, 10.0, 20.0])
     assert found.qd is found.effort is found.reference_q is None
     assert found.command.values[0].tolist() == [0.0, 0.0]
-    assert any("1 messages without the joints" in note for note in found.notes)
-    assert any("sorted by their stamps" in note for note in found.notes)
+    said = " ".join(found.notes)
+    assert all(text in said for text in ("1 messages without the joints", "sorted by their stamps"))
 
 
 def test_positions_within_a_turn_are_unwrapped(tmp_path):
@@ -176,17 +168,6 @@ def test_runs_between_which_the_clock_began_again_are_not_mixed(tmp_path):
     path = written(tmp_path / "twice.mcap", __joint_states=(["a"], stamps, {"position": np.zeros((700, 1))}))
     with pytest.raises(RecordingError, match=r"twice.mcap: stamps on /joint_states fall from 3.99 to 0 s.*one run"):
         read_recording(path)
-
-
-def test_joints_that_no_controller_drives_have_no_terms(tmp_path):
-    """A gripper, or the passive joints of a mechanism, on the topic of the joint states."""
-    rows = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    found = read_recording(written(
-        tmp_path / "gripper.mcap", __joint_states=(["a", "finger", "b"], [1, 2], {"position": rows}),
-        __law__torque__gravity=(["b", "a"], [1, 2], {"effort": rows[:, :2]}),
-    ))
-    assert np.array_equal(found.torque["gravity"].values, [[2, np.nan, 1], [5, np.nan, 4]], equal_nan=True)
-    assert not found.notes
 
 
 def test_states_without_stamps_have_the_times_of_recording(tmp_path):
@@ -234,7 +215,6 @@ def test_a_recording_without_states_lists_its_topics(tmp_path):
 
 FULL = """
 import resource, sys
-from pathlib import Path
 import numpy as np
 from rne_dynamics.errors import RecordingError
 from rne_dynamics.recording.mcap_file import McapFile
@@ -274,9 +254,7 @@ def test_the_error_is_left_out_where_states_are_missing():
     t = np.delete(np.arange(0.0, 1.0, 0.01), slice(40, 60))
     wanted = np.arange(-0.1, 1.1, 0.005)
     found = Recording("", ("joint1",), t, t[:, None] ** 2, reference_q=Series(wanted, wanted[:, None] ** 2)).error
-    assert found.t[[0, -1]] == pytest.approx([0.0, 0.99], abs=0.006)
     assert not ((found.t > 0.391) & (found.t < 0.599)).any()
-    assert len(found.t) > 150
     assert np.abs(found.values).max() < 1e-4
 
 
@@ -288,13 +266,3 @@ def test_tables_that_would_be_too_large_to_read_are_not_begun(arguments, ending,
     assert main(["simulate", *arguments, "--seconds", "3000", "--out", str(path)]) == 1
     assert f"{path} would have " in capsys.readouterr().err
     assert not path.exists()
-
-
-@pytest.mark.soak
-def test_the_largest_table_that_is_written_is_read(capsys, tmp_path):
-    path, rows = tmp_path / "run.npz", MOST_NUMBERS // COLUMNS
-    run = ["simulate", "planar2", "--to", "joint1=1", "--out", str(path), "--seconds"]
-    assert main([*run, f"{1e-3 * rows:.3f}"]) == 1
-    assert f"reads at most {rows} such rows" in capsys.readouterr().err
-    assert main([*run, f"{1e-3 * (rows - 1):.3f}"]) == 0
-    assert len(read_recording(path).t) == rows

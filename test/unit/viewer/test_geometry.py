@@ -13,7 +13,7 @@ from rne_dynamics.description.sources import read_source
 from rne_dynamics.errors import DescriptionError
 from rne_dynamics.flexible.energy import tip_deflections
 from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.viewer.meshes import BentSurface, farthest, link_meshes, mesh_path, visuals
+from rne_dynamics.viewer.meshes import BentSurface, link_meshes, mesh_path, visuals
 from rne_dynamics.viewer.scene import Kinematics, bars, equivalent_ellipsoid
 
 TWO_LINKS = """<robot name="two"><material name="red"><color rgba="1 0 0 1"/></material>
@@ -26,31 +26,13 @@ TWO_LINKS = """<robot name="two"><material name="red"><color rgba="1 0 0 1"/></m
 MISSING = '<visual><geometry><mesh filename="package://nowhere/a.stl"/></geometry></visual>'
 
 
-def test_a_primitive_has_its_size_place_and_colour():
-    text = TWO_LINKS.format(visual="")
-    ((box,),) = visuals(read_source(text)).values()
-    assert (box.shape, box.size, box.colour) == ("box", (0.1, 0.2, 1.0), (1.0, 0.0, 0.0, 1.0))
-    scene = link_meshes(rne.load_urdf(text), read_source(text))[0]["arm"]
-    np.testing.assert_allclose(scene.bounds, [[-0.05, -0.1, 0.0], [0.05, 0.1, 1.0]], atol=1e-12)
-
-
-@pytest.mark.parametrize(("shape", "distance"), [('<box size="0.6 0 0.8"/>', 0.5), ('<sphere radius="0"/>', None)])
-def test_the_farthest_point_of_shapes_is_unknown_where_they_have_none(shape, distance):
-    (shapes,) = visuals(read_source(TWO_LINKS.format(visual="").replace('<box size="0.1 0.2 1"/>', shape))).values()
-    assert farthest(shapes, "", np.array([0.0, 0.0, 0.5])) == (distance and pytest.approx(distance))
-
-
-def test_a_missing_mesh_is_named_and_the_rest_is_drawn():
+def test_a_primitive_has_its_size_place_and_colour_and_a_missing_mesh_is_named():
     text = TWO_LINKS.format(visual=MISSING)
-    scenes, missing = link_meshes(rne.load_urdf(text), read_source(text))
-    assert "nowhere" in missing[0]
-    assert set(scenes) == {"arm"}
-
-
-def test_a_robot_without_visuals_gets_shapes_from_its_model():
-    scenes, _ = link_meshes(rne.load_urdf("puma560"), None)
-    assert len(scenes) >= 6
-    assert np.isfinite([scene.bounds for scene in scenes.values()]).all()
+    box = visuals(read_source(text))["arm"][0]
+    assert (box.shape, box.size, box.colour) == ("box", (0.1, 0.2, 1.0), (1.0, 0.0, 0.0, 1.0))
+    scenes, (missing,) = link_meshes(rne.load_urdf(text), read_source(text))
+    assert "nowhere" in missing
+    np.testing.assert_allclose(scenes["arm"].bounds, [[-0.05, -0.1, 0.0], [0.05, 0.1, 1.0]], atol=1e-12)
 
 
 def test_meshes_of_a_package_are_found_above_the_urdf():

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
+import contextlib
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 import rne_dynamics as rne
-from rne_dynamics.cli.main import main
 from rne_dynamics.errors import ArgumentError, RecordingError, SimulationError
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.free_motion import free_motion
@@ -97,15 +96,6 @@ def test_the_tool_follows_a_target_under_the_cartesian_law_and_stops_near_one_ou
     assert np.abs(arm.state.qd).max() < 0.02
 
 
-def test_an_arm_with_few_joints_follows_the_place_of_a_target_only():
-    arm = made("scara")
-    arm.place(np.array([0.5, 0.5, 0.0, 0.1]))
-    place = rne.forward_kinematics(arm.robot, arm.state.q)[arm.tool][:3, 3] + np.array([0.0, -0.08, -0.02])
-    arm.aim(np.eye(3), place)
-    arm.advance(2500)
-    np.testing.assert_allclose(rne.forward_kinematics(arm.robot, arm.state.q)[arm.tool][:3, 3], place, atol=2e-3)
-
-
 def test_a_recording_is_read_as_it_was_written(tmp_path):
     robot = rne.load_model("pantograph")
     log = free_motion(ArmPlant(robot), robot.neutral, seconds=0.05, record_dt=0.01)
@@ -121,57 +111,27 @@ def test_a_recording_is_read_as_it_was_written(tmp_path):
         read_replay(file, rne.load_urdf("planar2"))
 
 
-def test_a_recording_of_nodes_is_shown_as_one_of_a_simulation(tmp_path):
-    assert main(["simulate", "planar2", "--seconds", "1.5", "--record", str(tmp_path / "a.mcap"),
-                 "--out", str(tmp_path / "a.npz")]) == 0  # fmt: skip
-    robot = rne.load_urdf("planar2")
-    nodes, simulation = (read_replay(tmp_path / f"a.{ending}", robot) for ending in ("mcap", "npz"))
-    np.testing.assert_allclose(nodes.t, simulation.t, atol=1e-9)
-    np.testing.assert_array_equal(nodes.q, simulation.q)
-    np.testing.assert_allclose(nodes.effort, simulation.effort, atol=1e-12)
-    assert set(nodes.torque) == {"inertia", "coriolis", "gravity", "friction", "feedback"}
-
-
 def test_an_arm_falls_onto_a_table_that_is_drawn_and_felt():
     robot = rne.load_model("puma560")
     q = np.array([0.0, -0.3, -0.3, 0.0, 0.6, 0.0])
     height = rne.forward_kinematics(robot, q)["tool0"][2, 3]
-    table = rne.SpringyBody("plane", (0.0, 0.0, height - 0.02), friction=0.5)
-    box = rne.SpringyBody("box", (2.0, 0.0, 0.0), rpy=(0.1, 0.0, 0.0))
-    around = rne.Surroundings((table, box, rne.SpringyBody("sphere", (0.0, 2.0, 0.0))), (rne.TouchingPoint("tool0"),))
+    bodies = (
+        rne.SpringyBody("plane", (0.0, 0.0, height - 0.02), friction=0.5),
+        rne.SpringyBody("box", (2.0, 0.0, 0.0), rpy=(0.1, 0.0, 0.0)), rne.SpringyBody("sphere", (0.0, 2.0, 0.0)),
+    )  # fmt: skip
     script = rne.Mismatch(script=[{"at": 0.0, "push": {"link": "tool0", "force": [0, 0, -20], "duration": 2.0}}])
-    arm = SimulatedArm(robot, q, rne.Scene(around, script))
+    arm = SimulatedArm(robot, q, rne.Scene(rne.Surroundings(bodies, (rne.TouchingPoint("tool0"),)), script))
     arm.choose("no effort")
     arm.advance(400)
     assert arm.forces["tool0"][2] > 10.0
-    at = rne.forward_kinematics(robot, arm.state.q)["tool0"][2, 3]
-    assert height - 0.05 < at < height - 0.02
-    page = Page()
-    try:
-        scene = page.add_robot(arm.robot, None)
-        scene.surroundings(around.bodies)
+    assert height - 0.05 < place(arm, "tool0")[2] < height - 0.02
+    with contextlib.closing(Page()) as page:
+        page.add_robot(arm.robot, None).surroundings(bodies)
         page.add_torques()
         SimulationPage(page, arm).draw()
-    finally:
-        page.close()
 
 
 @pytest.mark.parametrize(("host", "port"), [("203.0.113.9", 8080), ("no such host", 8080), ("127.0.0.1", 99999)])
 def test_an_address_that_cannot_be_listened_on_is_refused_at_once(host, port):
     with pytest.raises(ArgumentError, match=r"port is 99999|cannot listen"):
         Page(host, port)
-
-
-def test_the_page_says_that_it_compiles_before_the_first_step():
-    robot, page = rne.load_model("puma560"), Page()
-    try:
-        arm = SimulatedArm(robot, robot.neutral)
-        page.add_robot(arm.robot, None)
-        session, said = SimulationPage(page, arm), []
-        page.say = lambda text, alarm=False: said.append(text)
-        give_up = time.monotonic() + 60.0
-        session.run(lambda: "running" in said[-1] or time.monotonic() > give_up)
-    finally:
-        page.close()
-    assert "compiling" in said[0]
-    assert "running" in said[-1]

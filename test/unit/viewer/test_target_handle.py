@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import rne_dynamics as rne
-from rne_dynamics.viewer.controls import TargetHandle
 from rne_dynamics.viewer.page import Page
 from rne_dynamics.viewer.pages import SimulationPage
 from rne_dynamics.viewer.simulated_arm import CARTESIAN, SimulatedArm
@@ -45,22 +44,6 @@ def session() -> Iterator[SimulationPage]:
     over.set()
     thread.join()
     page.close()
-
-
-def test_the_pose_of_the_link_is_no_target() -> None:
-    """A visitor's first move may be overwritten by the pose at which the handle appears."""
-    page, robot, targets = Page(port=18120), rne.load_model("puma560"), []
-    try:
-        page.add_robot(robot, None, START)
-        target = TargetHandle(page, lambda turn, place: targets.append(place))
-        target.follow("tool0", anew=True)
-        handle = target._handle
-        target._moved("update", handle.wxyz, handle.position)
-        assert not targets
-        target._moved("update", handle.wxyz, handle.position + 0.01)
-        assert len(targets) == 1
-    finally:
-        page.close()
 
 
 def test_a_dragged_target_is_followed_and_one_out_of_reach_is_named(session: SimulationPage) -> None:
