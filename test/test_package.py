@@ -117,16 +117,13 @@ def test_wheel_puts_executables_where_ros2_launch_looks(wheel: zipfile.ZipFile, 
 
 
 def test_wheel_carries_every_module_the_type_marker_and_the_entry_points(wheel: zipfile.ZipFile) -> None:
-    names = set(wheel.namelist())
-    for path in (ROOT / "rne_dynamics").rglob("*"):
-        if path.is_file() and "__pycache__" not in path.parts:
-            assert str(path.relative_to(ROOT)) in names
-    (entry,) = (n for n in names if n.endswith("entry_points.txt"))
+    files = [path for path in (ROOT / "rne_dynamics").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    assert {str(path.relative_to(ROOT)) for path in files} <= set(wheel.namelist())
+    (entry,) = (n for n in wheel.namelist() if n.endswith("entry_points.txt"))
     points = wheel.read(entry).decode()
     assert "rne = rne_dynamics.cli.start:main" in points
-    for node in NODES:
-        assert f"{node} = rne_dynamics.ros.{node}:main" in points
-        assert (ROOT / "rne_dynamics" / "ros" / f"{node}.py").is_file()
+    assert all(f"{node} = rne_dynamics.ros.{node}:main" in points for node in NODES)
+    assert {ROOT / "rne_dynamics" / "ros" / f"{node}.py" for node in NODES} <= set(files)
 
 
 def test_python_310_reads_every_file() -> None:

@@ -90,11 +90,9 @@ def test_what_is_found_has_line_element_and_fix(case: str, tmp_path: Path, capsy
 
 def test_posture_outside_limits(tmp_path: Path, capsys: Capture) -> None:
     text = share_file("urdf/five_bar.urdf").read_text()
-    assert text.count('lower="-2.8"') == 1
-    (tmp_path / "five_bar.urdf").write_text(text.replace('lower="-2.8"', 'lower="-2.1"'))
-    file = tmp_path / "model.yaml"
-    file.write_text(FIVE_BAR)
-    ((severity, line, element, message),) = findings(file, capsys)
+    (tmp_path / "five_bar.urdf").write_text(changed(text, ('lower="-2.8"', 'lower="-2.1"')))
+    (tmp_path / "model.yaml").write_text(FIVE_BAR)
+    ((severity, line, element, message),) = findings(tmp_path / "model.yaml", capsys)
     assert (severity, element) == ("warning", "posture 'left_joint'")
     assert FIVE_BAR.splitlines()[line - 1].startswith("  left_joint:")
     assert "is -2.15781 where the loops are closed, outside the joint's limits -2.1 to -1.2" in message
@@ -145,42 +143,3 @@ def test_info_shows_loops_and_motors(figures, run_rne) -> None:
     out = run_rne("info", "five_bar").out
     assert all(row["name"] in out for row in mechanism["loops"])
     assert f"degrees of freedom: {mechanism['freedoms']}" in out
-
-
-ROD = """<robot name="rod">
-  <link name="base"/><link name="cross"/><link name="fork"/>
-  {}
-  <joint name="crank" type="continuous"><parent link="base"/><child link="crank_link"/><axis xyz="0 0 1"/></joint>
-  <joint name="first" type="continuous"><parent link="crank_link"/><child link="cross"/><origin xyz="0.2 0 0"/>
-    <axis xyz="0 0 1"/></joint>
-  <joint name="second" type="continuous"><parent link="cross"/><child link="fork"/><axis xyz="0 1 0"/></joint>
-  <joint name="spin" type="continuous"><parent link="fork"/><child link="rod"/><axis xyz="1 0 0"/></joint>
-  <joint name="rocker" type="continuous"><parent link="base"/><child link="rocker_link"/><origin xyz="0.5 0.3 0.1"/>
-    <axis xyz="1 0 0"/></joint>
-</robot>"""
-BODY = """<link name="{}"><inertial><origin xyz="{}"/><mass value="0.8"/>
-    <inertia ixx="{}" iyy="{}" izz="{}" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
-ROD_MODEL = """
-urdf: rod.urdf
-actuated: [crank]
-loops:
-  - name: ball
-    kind: spherical
-    a: {link: rocker_link, xyz: [0, 0, 0.35]}
-    b: {link: rod, xyz: [0.6, 0, 0]}
-posture: {crank: 0.4, first: 0.2, second: -0.7, rocker: 0.2}
-"""
-
-
-@pytest.mark.slow
-def test_an_idle_freedom_is_no_fault_and_every_command_takes_it(tmp_path: Path, capsys: Capture, run_rne) -> None:
-    bodies = (("crank_link", "0.1 0 0", 0.001, 0.003, 0.003), ("rod", "0.3 0 0", 2e-4, 0.02, 0.02),
-              ("rocker_link", "0 0 0.17", 0.008, 0.008, 0.001))  # fmt: skip
-    (tmp_path / "rod.urdf").write_text(ROD.format("\n  ".join(BODY.format(*body) for body in bodies)))
-    file = tmp_path / "model.yaml"
-    file.write_text(ROD_MODEL)
-    found = findings(file, capsys)
-    assert all(severity != "error" for severity, *_ in found)
-    assert any("leave 1 freedom idle" in message for *_, message in found)
-    assert "degrees of freedom: 2, 1 of them idle" in run_rne("info", file).out
-    assert main(["simulate", str(file), "--seconds", "0.2"]) == 0

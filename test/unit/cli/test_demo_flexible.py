@@ -162,6 +162,5 @@ def test_figures_table_and_picture(recorded, capsys, tmp_path):
     Answer({}, flexible_parts(figures)).show(console())
     table = capsys.readouterr().out
     assert all(word in table for word in ("8.00 mm", "2.00 mm", "100.0 %", "20.0 rad/s", "0.8 %"))
-    file = tmp_path / "plot.png"
-    plot_flexible(file, arm, plans, trackings, seen)
-    assert file.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    plot_flexible(tmp_path / "plot.png", arm, plans, trackings, seen)
+    assert (tmp_path / "plot.png").stat().st_size > 10_000

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,22 +81,15 @@ class Ended(NamedTuple):
 
 def run(words: list[str], folder: Path) -> Ended:
     """Run `rne` and measure it with the processes it starts; fails where it waits for ever."""
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-c", MEASURE, str(folder / "used"), sys.executable, "-c", PROGRAM, *words], cwd=folder,
-            stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True,
-        )  # fmt: skip
-        end = time.monotonic() + PATIENCE
-        while (done := os.wait4(process.pid, os.WNOHANG))[0] == 0:
-            if time.monotonic() > end:
-                os.killpg(process.pid, 9)
-                pytest.fail(f"{' '.join(words)} has not ended after {PATIENCE:g} s")
-            time.sleep(0.02)
-        texts = []
-        for stream in (output, errors):
-            stream.seek(0)
-            texts.append(stream.read().decode("utf-8", "replace"))
-    process.returncode = os.waitstatus_to_exitcode(done[1])
+    process = subprocess.Popen(
+        [sys.executable, "-c", MEASURE, str(folder / "used"), sys.executable, "-c", PROGRAM, *words], cwd=folder,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    try:
+        texts = [text.decode("utf-8", "replace") for text in process.communicate(timeout=PATIENCE)]
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        pytest.fail(f"{' '.join(words)} has not ended after {PATIENCE:g} s")
     seconds, kilobytes = (folder / "used").read_text().split()
     return Ended(process.returncode, float(seconds), 1024 * int(kilobytes), *texts)
 

@@ -62,13 +62,6 @@ def test_faults_are_said_and_their_fix_works(table, fault, said, fixed, figures,
     assert again["mean_norm"] == pytest.approx(right["mean_norm"], rel=1e-6)
 
 
-def test_columns_by_number_and_band(table, figures):
-    words = ["residual", "puma560", table["log"], "--band", "3"]
-    named, numbers = figures(*words), figures(*words, "--columns", "t=1,q=2-7,tau=14-19")
-    assert numbers["joints"] == named["joints"]
-    assert numbers["logs"][0]["band"] == 3.0
-
-
 @pytest.mark.parametrize(("robot", "words", "said"), [
     ("puma560", ["--columns", "positions"], "--columns is 'positions'"),
     ("puma560", ["--gains", "1,2"], "6 with commas"),

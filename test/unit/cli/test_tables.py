@@ -44,10 +44,3 @@ def test_a_narrow_table_has_the_numbers_of_the_wide_one(words, monkeypatch, caps
         text = "\n".join(lines_at(width, words, monkeypatch, capsys))
         numbers.append(set(NUMBER.findall(text)))
     assert numbers[0] == numbers[1]
-
-
-def test_pipes_without_a_width_are_not_wrapped(monkeypatch, run_rne):
-    monkeypatch.delenv("COLUMNS", raising=False)
-    lines = run_rne("info", "panda").out.splitlines()
-    assert sum("panda_joint1 " in line for line in lines) == 2  # a row of joints, and of the link that it moves
-    assert any(line.startswith("units: ") and line.endswith("at zero.") for line in lines)

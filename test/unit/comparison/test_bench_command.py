@@ -27,14 +27,6 @@ def test_a_quick_run_of_everything(tmp_path, capsys):
     assert all(word in text for word in words)
 
 
-def test_results_for_machines(capsys):
-    assert main(["calls", "--quick", "--robot", "planar2", "--repeats", "1", "--json"]) == 0
-    results = Results.from_json(json.loads(capsys.readouterr().out))
-    assert results.options["sections"] == ["calls"]
-    assert {m.quantity for m in results.measurements} == {f.name for f in calls.FUNCTIONS}
-    assert all(m.minimum > 0.0 and m.loops > 0 for m in results.measurements)
-
-
 def test_a_peer_that_computes_something_else_is_said_and_not_timed(capsys, monkeypatch):
     doubled = tuple(
         f if f.name != "mass_matrix" else replace(f, ours_from=lambda p, M: 2.0 * p.matrix(M, upper=True))
@@ -90,7 +82,7 @@ def test_faulty_arguments_are_one_line_before_anything_is_measured(arguments, wo
     assert main(arguments) == 1
     error = capsys.readouterr().err
     assert words in error
-    assert error.count("\n") == 1
+    assert error.strip().count("\n") == 0
 
 
 @pytest.mark.parametrize("name", ["deep.json", "integer.json", "fifo.json"])

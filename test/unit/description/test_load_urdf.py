@@ -128,10 +128,3 @@ def test_loading_prints_nothing_and_warns_through_logging(
     assert any("effort is 0" in record.getMessage() for record in caplog.records)
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert any(f"`{typed('check')}` lists them" in warning for warning in warnings)
-
-
-def test_a_long_chain_is_no_matter_of_recursion() -> None:
-    count = 1100
-    links = [link(f"l{i}") for i in range(count + 1)]
-    joints = [joint(f"j{i}", f"l{i}", f"l{i + 1}") for i in range(count)]
-    assert load_urdf(robot(*links, *reversed(joints))).n == count

@@ -137,12 +137,6 @@ def test_what_stays_refused(change: tuple[str, str]) -> None:
     assert not report.repairable
 
 
-def test_lines_after_skipped_blanks_are_those_of_the_file() -> None:
-    text = f'\n \n<?xml version="1.0"?>\n{arm(("0 1 0", "0 0 0"))}'
-    assert [(f.line, f.severity.value) for f in lint(text, lenient=True).findings] == [(1, "warning"), (16, "error")]
-    assert lint("\n<?xml version='1.0'?>\n<robot>\n<link></robot>", lenient=True).findings[0].line == 4
-
-
 def test_commands_take_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "arm.urdf"
     path.write_text(REPAIRED["two_origins"][0])

@@ -66,8 +66,10 @@ def test_a_faulty_robot_is_refused_by_its_element(fault: str) -> None:
     assert says in str(caught.value)
 
 
-def test_other_objects_and_arguments_of_xacro_are_refused() -> None:
-    with pytest.raises(DescriptionError, match=r"source is of type int; give .* or a robot of urdf_parser_py"):
-        rne.load_urdf(5)  # type: ignore[arg-type]
-    with pytest.raises(DescriptionError, match="are for xacro only"):
-        rne.load_urdf(made(), mappings={"prefix": "left_"})
+@pytest.mark.parametrize(("source", "options", "said"), [
+    (5, {}, r"source is of type int; give .* or a robot of urdf_parser_py"),
+    (made(), {"mappings": {"prefix": "left_"}}, "are for xacro only"),
+])
+def test_other_objects_and_arguments_of_xacro_are_refused(source, options, said) -> None:
+    with pytest.raises(DescriptionError, match=said):
+        rne.load_urdf(source, **options)

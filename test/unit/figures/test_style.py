@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -11,8 +9,7 @@ from matplotlib.figure import Figure
 import rne_dynamics as rne
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.simulated.plot import draw
-from rne_dynamics.figures.skeleton import draw_robot
-from rne_dynamics.figures.style import POINT_LABEL, TERMS, canvas
+from rne_dynamics.figures.style import TERMS
 from rne_dynamics.figures.tracking import joint_units, units_of
 from rne_dynamics.recording.recording import Recording, Series
 
@@ -77,16 +74,3 @@ def test_joints_in_rad_and_in_m_have_axes_of_their_own(written, tmp_path):
     labels = [a.get_ylabel() for figure in written for a in figure.axes]
     assert {"position (rad)", "position (m)", "error (mm)", "effort (N)", "velocity (m/s)"} <= set(labels)
     assert not [label for label in labels if ", " in label]
-
-
-@pytest.mark.parametrize("name", ["panda", "delta", "flexible_arm6"])
-def test_names_of_joints_do_not_cover_each_other(written, tmp_path, name):
-    robot = rne.load_model(name)
-    time = np.linspace(0.0, 1.0, 5)
-    with canvas(tmp_path / "robot.png", 5.0, 6.0) as figure:
-        draw_robot(figure.add_subplot(), robot, time, robot.neutral + 0.3 * time[:, None] * np.ones(robot.nq))
-    written[-1].draw_without_rendering()
-    labels = [text for text in written[-1].axes[0].texts if text.get_gid() == POINT_LABEL]
-    boxes = [label.get_window_extent() for label in labels]
-    assert boxes
-    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))

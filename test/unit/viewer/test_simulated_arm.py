@@ -82,17 +82,15 @@ def test_the_tool_follows_a_target_under_the_cartesian_law_and_stops_near_one_ou
     pose = rne.forward_kinematics(arm.robot, arm.state.q)["link6"].copy()
     R = pose[:3, :3] @ Rotation.from_rotvec([0.0, 0.2, 0.1]).as_matrix()
     p = pose[:3, 3] + np.array([0.05, 0.15, 0.1])
-    arm.aim(R, p)
-    arm.advance(100)
-    assert arm.target_text == "moving to the target"
-    arm.advance(2400)
-    found = rne.forward_kinematics(arm.robot, arm.state.q)["link6"]
-    np.testing.assert_allclose(found[:3, 3], p, atol=1e-3)
-    np.testing.assert_allclose(found[:3, :3], R, atol=5e-3)
-    assert "is at the pose" in arm.target_text
-    arm.aim(R, 3.0 * p)
-    arm.advance(4000)
-    assert "has come to rest" in arm.target_text
+    said_after = ("moving to the target", 100, p), ("is at the pose", 2400, p), ("has come to rest", 4000, 3.0 * p)
+    for said, steps, target in said_after:
+        arm.aim(R, target)
+        arm.advance(steps)
+        assert said in arm.target_text
+        if "pose" in said:
+            found = rne.forward_kinematics(arm.robot, arm.state.q)["link6"]
+            np.testing.assert_allclose(found[:3, 3], p, atol=1e-3)
+            np.testing.assert_allclose(found[:3, :3], R, atol=5e-3)
     assert np.abs(arm.state.qd).max() < 0.02
 
 
