@@ -100,18 +100,17 @@ def test_catkin_prepares_a_release(tmp_path: Path) -> None:
 
 
 def test_wheel_puts_executables_where_ros2_launch_looks(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
-    placed = data(wheel)
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "lib" / "rne_dynamics").mkdir(parents=True)
+    placed, folders = data(wheel), [tmp_path / "lib" / "rne_dynamics", tmp_path / "bin"]
+    for folder in folders:
+        folder.mkdir(parents=True)
     for node in (*NODES, "rne"):
         info = placed[f"lib/rne_dynamics/{node}"]
         assert info.external_attr >> 16 & 0o111 == 0o111, f"{node} is not executable"
-        wrapper = tmp_path / "lib" / "rne_dynamics" / node
+        wrapper, script = (folder / node for folder in folders)
         wrapper.write_bytes(wheel.read(info))
-        wrapper.chmod(0o755)
-        script = tmp_path / "bin" / node
         script.write_text(f'#!/bin/sh\necho {node} "$@"\n')
-        script.chmod(0o755)
+        for file in (wrapper, script):
+            file.chmod(0o755)
         said = subprocess.run([wrapper, "--ros-args", "a b"], capture_output=True, text=True, check=True, cwd="/")
         assert said.stdout == f"{node} --ros-args a b\n"
 

@@ -72,17 +72,13 @@ def test_moves_bend_links_a_little_and_end_where_they_began(arm, plan):
 
 
 def test_shaped_and_slow_plans_make_the_same_moves(arm, plan):
-    plain, *others = programmes(arm, plan, None, 1, OMEGA, compare=True)
-    assert [p.name for p in (plain, *others)] == ["plain", "zv", "zvd", "slow"]
-    zv, zvd, slow = others
+    plain, zv, zvd, slow = programmes(arm, plan, None, 1, OMEGA, compare=True)
+    assert plain.moves == plan
     for move, a, b, c in zip(plan, zv.moves, zvd.moves, slow.moves, strict=True):
         (omega,), (zeta,) = vibrations(arm, move.end, 1, OMEGA)
         period = 2.0 * np.pi / (omega * np.sqrt(1.0 - zeta**2))
-        assert a.duration - move.duration == pytest.approx(0.5 * period, abs=1e-8)
-        assert b.duration - move.duration == pytest.approx(period, abs=1e-8)
-        assert c.duration == b.duration
-    (only,) = programmes(arm, plan, "zv", 2, OMEGA, compare=False)
-    assert (only.name, only.seconds > zv.seconds) == ("zv", True)
+        added = [x.duration - move.duration for x in (a, b, c)]
+        assert added == pytest.approx([0.5 * period, period, period], abs=1e-8)
     with pytest.raises(ArgumentError, match="--modes is 99"):
         programmes(arm, plan, "zv", 99, OMEGA, compare=False)
 

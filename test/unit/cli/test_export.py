@@ -32,13 +32,16 @@ def test_options_and_json(tmp_path, figures):
 
 
 def test_a_floating_base_and_efforts_without_rotors(tmp_path, run_rne):
-    words = ["export", "planar2", "--language", "c", "--quantities", "mass_matrix"]
-    for name, options in (("with", []), ("without", ["--no-rotors"]), ("floating", ["--base", "floating"])):
-        run_rne(*words, *options, "--out", tmp_path / name)
-    headers = [(tmp_path / x / "planar2_dynamics.h").read_text() for x in ("with", "without", "floating")]
-    assert "Rotor inertias are included" in headers[0]
-    assert "No rotor inertias are included" in headers[1]
-    assert "#define PLANAR2_NQ 9\n#define PLANAR2_N 8" in headers[2]
+    box, inertia = tmp_path / "box.urdf", '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+    box.write_text(f'<robot name="box"><link name="a"><inertial><mass value="1"/>{inertia}</inertial></link></robot>')
+    for robot, options, said in (
+        ("puma560", [], "Rotor inertias are included"), ("puma560", ["--no-rotors"], "No rotor inertias are included"),
+        (box, ["--base", "floating"], "#define BOX_NQ 7\n#define BOX_N 6"),
+    ):
+        words = ["--language", "c", "--quantities", "mass_matrix", *options, "--out", tmp_path / said[:6]]
+        run_rne("export", robot, *words)
+        (header,) = (tmp_path / said[:6]).glob("*.h")
+        assert said in header.read_text()
 
 
 def test_gravity_that_a_urdf_lacks_is_said(tmp_path, run_rne):

@@ -53,21 +53,6 @@ def test_a_payload_alone_leaves_the_arm_as_it_is(figures, tmp_path):
     assert robot.mass == pytest.approx(named("puma560").mass + found["payload"]["mass"], rel=1e-6)
 
 
-@pytest.mark.slow
-def test_currents_and_a_known_load_give_gains(figures, tmp_path):
-    arm, gains = secret(named("puma560"), 5), np.array([20.0, 30.0, 15.0, 5.0, 6.0, 4.0])
-    loaded = arm.with_load("link6", 2.8, (0.0, 0.0, 0.05))
-    logs = [
-        loaded.log(tmp_path / "loaded.npz", 1, scale=gains), arm.log(tmp_path / "empty.npz", 2, scale=gains)
-    ]  # fmt: skip
-    found = figures("identify", "--no-report", "puma560", logs[0], "--reference", logs[1], "--load", "link6=2.8")
-    values = np.array([gain["value"] for gain in found["gains"].values()])
-    assert (np.abs(values / gains - 1.0) < [0.02] * 5 + [0.15]).all()  # the load says little of the last joint
-    text = ",".join(str(gain["value"]) for gain in found["gains"].values())
-    other = figures("identify", "--no-report", "puma560", logs[1], "--gains", text, "--sensors", "motor")
-    assert other["training"]["mean_norm"] < 0.1 * other["training"]["mean_norm_before"]
-
-
 def test_what_would_be_worthless_is_refused(run_rne, tmp_path):
     good = secret(named("puma560"), 5).log(tmp_path / "good.npz", 1, seconds=10.0)
     log = dict(np.load(good))

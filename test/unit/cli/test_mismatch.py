@@ -37,9 +37,7 @@ def test_a_scene_is_touched_pushed_and_recorded(tmp_path: Path, simulated) -> No
     scene, log = Path(__file__).resolve().parents[3] / "examples" / "wall.yaml", tmp_path / "log.npz"
     words = ["puma560", "--law", "joint_impedance", "--to", "joint3=-0.5", "--to", "joint5=0.5", "--scene"]
     found = simulated(*words, scene, "--seconds", "1", "--out", log)
-    assert found["mismatch"]["script"][0]["push"] == {"link": "tool0", "force": [0, 80, 0], "duration": 0.2}
     (contact,) = found["contacts"]
-    assert contact["name"] == "tool0"
     assert 20.0 < contact["force_end"] < contact["largest_force"] < 150.0
     with np.load(log) as saved:
         assert saved["touching"].tolist() == ["tool0"]
@@ -71,7 +69,7 @@ def test_laws_that_refuse_a_mechanism_are_left_out_unless_they_were_named(run_rn
 
 def test_payloads_are_at_the_last_link_that_moves(figures) -> None:
     """The last one in the file of a UR10 is a frame of its base."""
-    report = figures("compare", "ur10", "--seconds", "0.05", "--processes", "1", "--law", "computed_torque")
+    report = figures("compare", "ur10", "--seconds", "0.1", "--processes", "1", "--law", "computed_torque")
     found = {one["case"]: one["rms_error"] for one in report["results"]}
     assert found["payload 3 kg"] > 10.0 * found["as the model"]
 

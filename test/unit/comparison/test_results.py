@@ -12,7 +12,6 @@ from comparison.command import main
 from comparison.contenders import Case, Comparison, Contender, differences
 from comparison.goals import GOALS
 from comparison.results import Results
-from comparison.summary import summary
 from comparison.timing import Times
 
 from rne_dynamics.errors import ArgumentError
@@ -111,9 +110,3 @@ def test_a_page_is_written_from_a_report_without_measuring(tmp_path: Path):
     target.write_text(f"{page.BEGIN}\n{page.END}\n", encoding="utf-8")
     main(["--from", str(report), "--page", str(target)])
     assert "### Goals" in target.read_text(encoding="utf-8")
-
-
-def test_the_summary_names_what_misses():
-    verdicts = {line.goal.what: line.verdict for line in summary(measured())}
-    assert verdicts[GOALS["plain"].what] == "0 of 1; not: ur5 inverse_dynamics 0.50"
-    assert verdicts[GOALS["scaling"].what] == "all"

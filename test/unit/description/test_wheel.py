@@ -49,13 +49,10 @@ def test_all_files_are_accounted_for_and_what_is_no_robot_says_so() -> None:
 def test_joints_limits_friction_masses_and_frames_are_those_of_pinocchio(
     path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """And it loads quickly and silently."""
-    start = time.process_time()
-    robot = load_urdf(path)
-    assert time.process_time() - start < 5.0
+    """And it loads silently."""
+    robot, model = load_urdf(path), pin.buildModelFromUrdf(str(path))
     assert lint(path).ok
     assert capfd.readouterr() == ("", "")
-    model = pin.buildModelFromUrdf(str(path))
     moving = [joint for joint in robot.tree.joints if joint.kind is not JointKind.FIXED]
     soft = soft_limits(path)  # which Pinocchio does not read
     assert {joint.name for joint in moving} == set(model.names[1:])
@@ -72,12 +69,9 @@ def test_joints_limits_friction_masses_and_frames_are_those_of_pinocchio(
             assert joint.limits.velocity == model.upperVelocityLimit[iv]
         assert joint.friction.viscous == model.damping[iv]
         assert joint.friction.coulomb_forward == model.upperDryFrictionLimit[iv]
-    for body, joint_name in enumerate(robot.body_names):
-        inertia = model.inertias[model.getJointId(joint_name)]
-        row = robot.parameters[body]
-        assert row[layout.MASS] == pytest.approx(inertia.mass, rel=1e-12, abs=1e-12)
+    masses = [model.inertias[model.getJointId(joint_name)].mass for joint_name in robot.body_names]
+    np.testing.assert_allclose(robot.parameters[:, layout.MASS], masses, rtol=1e-12, atol=1e-12)
     base = model.inertias[0].mass
-    assert robot.root_inertia.mass == pytest.approx(base, rel=1e-12, abs=1e-12)
     assert robot.mass == pytest.approx(pin.computeTotalMass(model) + base, rel=1e-12)
     tree, data = robot.tree, model.createData()
     pin.framesForwardKinematics(model, data, pin.neutral(model))

@@ -32,20 +32,6 @@ def test_drawn_loops_are_closed(name):
             assert min(np.abs(end - side).max() for end in ends) < 1e-9 + 5e-3 * drawn.size
 
 
-@pytest.mark.parametrize("name", ["puma560", "scara", "flexible_arm6", *MECHANISMS])
-def test_bars_hang_together_from_the_base_to_every_tip(name):
-    robot = rne.load_model(name)
-    drawn = skeleton(robot, moved(robot))
-    short = 1e-2 * drawn.size  # parts shorter than this are not drawn
-    reached, *ends = [(bar.start, bar.end) for bar in drawn.bars]
-    while near := [pair for pair in ends if any(np.abs(e - r).max() < short for e in pair for r in reached)]:
-        reached = (*reached, *(end for pair in near for end in pair))
-        ends = [pair for pair in ends if not any(pair is other for other in near)]
-    assert not ends, f"{len(ends)} bars hang in the air"
-    for tip in drawn.tips:
-        assert min(np.abs(tip - r).max() for r in reached) < short
-
-
 #: A joint whose place and mass centre are those of the base, and no joint at all.
 WHEEL, STILL = (
     '<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>'

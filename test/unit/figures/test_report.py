@@ -81,15 +81,3 @@ def test_report_of_a_simulation_has_numbers_units_picture_and_command(tmp_path):
     (picture,) = page.addresses
     svg = base64.b64decode(picture.removeprefix("data:image/svg+xml;base64,")).decode()
     assert svg.rstrip().endswith("</svg>")
-
-
-def test_report_of_faults_has_failures_first(tmp_path):
-    pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install '.[ros]'")
-    from faults.campaign import FAULTS, Result
-    from faults.command import write_report
-
-    results = (Result(FAULTS[0], "", 10, 1.0), Result(FAULTS[1], "the arm <fell>", 5, 2.0))
-    write_report(tmp_path / "faults.html", "python test/faults", results, 3.0)
-    page = read(tmp_path / "faults.html")
-    assert "Not passed: 1 of 2 faults caused the documented reaction" in page.text
-    assert (page.rows[1][3], page.rows[2][1]) == ("the arm <fell>", FAULTS[0].name)

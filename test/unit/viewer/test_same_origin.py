@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import threading
-import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 from urllib.parse import urlsplit
@@ -18,12 +16,10 @@ from support.viser_client import ViserClient
 from websockets.asyncio import server as websockets_server
 from websockets.exceptions import InvalidStatus
 
-import rne_dynamics as rne
 from rne_dynamics.errors import MissingDependencyError
 from rne_dynamics.viewer import same_origin
 from rne_dynamics.viewer.page import HOST, Page
 from rne_dynamics.viewer.pages import SimulationPage
-from rne_dynamics.viewer.simulated_arm import SimulatedArm
 
 PORT = 18181
 EVIL = "evil.example"
@@ -46,17 +42,9 @@ NAMES = [
 
 
 @pytest.fixture(scope="module")
-def arm() -> Iterator[tuple[Page, SimulationPage]]:
-    robot = SimulatedArm(rne.load_urdf("puma560"), np.zeros(6))
-    page = Page(port=PORT)
-    page.add_robot(robot.robot, None)
-    session, over = SimulationPage(page, robot), threading.Event()
-    thread = threading.Thread(target=session.run, args=(over.is_set,))
-    thread.start()
-    yield page, session
-    over.set()
-    thread.join()
-    page.close()
+def arm(simulated_page) -> Iterator[tuple[Page, SimulationPage]]:
+    with simulated_page(np.zeros(6), PORT) as session:
+        yield session.page, session
 
 
 def port_of(page: Page) -> int:
@@ -83,20 +71,17 @@ def refused(*args, **options) -> int:
     return raised.value.response.status_code
 
 
-def until(condition, what: str) -> None:
-    end = time.monotonic() + 60.0
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.02)
+@pytest.fixture
+def pushes(await_that):
+    """Check that Pause and Step reach the arm from a client."""
 
+    def push(client: ViserClient, session: SimulationPage) -> None:
+        await_that(lambda: "'Step'" in client.text())
+        before = session.arm.state.t
+        client.press("Step")
+        await_that(lambda: session.arm.state.t > before)
 
-def pushes(client: ViserClient, session: SimulationPage) -> bool:
-    """Whether Pause and Step reach the arm from a client."""
-    until(lambda: "'Step'" in client.text(), "the buttons")
-    before = session.arm.state.t
-    client.press("Step")
-    until(lambda: session.arm.state.t > before, "a step")
-    return True
+    return push
 
 
 @pytest.mark.parametrize("origin", FOREIGN)
@@ -109,24 +94,24 @@ def test_a_page_of_another_origin_gets_no_websocket(arm, origin):
 
 @pytest.mark.parametrize("scheme", ["http", "https", None])
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
-def test_the_own_page_and_native_programs_move_the_arm(arm, name, scheme):
+def test_the_own_page_and_native_programs_move_the_arm(arm, pushes, name, scheme):
     page, session = arm
     assert page.host == HOST == "127.0.0.1"
     address = f"{name}:{port_of(page)}"
     origin = scheme and f"{scheme}://{address}"
     with ViserClient(f"http://{address}", origin=origin) as client:
-        assert pushes(client, session)
+        pushes(client, session)
     reply = status(page, {"Host": address} | ({"Origin": origin} if origin else {}))
     assert reply.status == 200
     # another site cannot put it below its own buttons
     assert reply.getheader("Content-Security-Policy") == "frame-ancestors 'none'"
 
 
-def test_a_forwarded_port_is_another_in_host_and_origin(arm):
+def test_a_forwarded_port_is_another_in_host_and_origin(arm, pushes):
     """As by ``ssh -L 9000:localhost:8080``."""
     page, session = arm
     with ViserClient("http://localhost:9000", address=("127.0.0.1", port_of(page))) as client:
-        assert pushes(client, session)
+        pushes(client, session)
 
 
 def test_dns_rebinding_is_refused(arm):
@@ -152,12 +137,12 @@ def open_page() -> Iterator[Page]:
     page.close()
 
 
-def test_a_visitor_cannot_make_the_page_public(arm, capsys):
+def test_a_visitor_cannot_make_the_page_public(arm, pushes, capsys):
     """viser shows the page on a public server on request of any client, and prints that."""
     page, session = arm
     with ViserClient(page.url) as client:
         client.send("ShareUrlRequest")
-        assert pushes(client, session)
+        pushes(client, session)
     assert "Share" not in capsys.readouterr().out
 
 

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
-import rne_dynamics as rne
-from rne_dynamics.viewer.page import Page
-from rne_dynamics.viewer.pages import SimulationPage
-from rne_dynamics.viewer.simulated_arm import CARTESIAN, SimulatedArm
+from rne_dynamics.viewer.simulated_arm import CARTESIAN
 
 pytest.importorskip("viser", reason="the viewer's library is not installed: pip install '.[test]'")
 
@@ -21,35 +14,9 @@ from support.viser_client import ViserClient
 START = np.array([0.2, 0.4, -0.4, 0.1, 0.8, 0.0])
 
 
-def await_that(condition, again=lambda: None) -> None:
-    """Do it `again` every second: of a single move of a visitor the handle's own place may be left."""
-    deadline, due = time.monotonic() + 120.0, 0.0
-    while not condition():
-        assert time.monotonic() < deadline
-        if time.monotonic() > due:
-            due = time.monotonic() + 1.0
-            again()
-        time.sleep(0.02)
-
-
-@pytest.fixture
-def session() -> Iterator[SimulationPage]:
-    page, over = Page(port=18110), threading.Event()
-    arm = SimulatedArm(rne.load_model("puma560"), START)
-    page.add_robot(arm.robot, None, START)
-    shown = SimulationPage(page, arm)
-    thread = threading.Thread(target=shown.run, args=(over.is_set,))
-    thread.start()
-    yield shown
-    over.set()
-    thread.join()
-    page.close()
-
-
-def test_a_dragged_target_is_followed_and_one_out_of_reach_is_named(session: SimulationPage) -> None:
-    arm, page = session.arm, session.page
-    handle = session._target._handle
-    with ViserClient(page.url) as client:
+def test_a_dragged_target_is_followed_and_one_out_of_reach_is_named(simulated_page, await_that) -> None:
+    with simulated_page(START, 18110) as session, ViserClient(session.page.url) as client:
+        arm, page, handle = session.arm, session.page, session._target._handle
         await_that(lambda: "running" in client.text())
         client.drag("/target", (0.3, 0.3, 0.3))  # the handle is hidden under other laws
         client.set("control", CARTESIAN)
