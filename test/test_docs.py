@@ -108,7 +108,7 @@ def cases() -> Iterator[object]:
             yield pytest.param(page, command, True, id=f"{page}: {command}, run", marks=pytest.mark.soak)
 
 
-@pytest.mark.parametrize(("page", "command", "whole"), cases())
+@pytest.mark.parametrize(("page", "command", "whole"), list(cases()))
 def test_command_works_or_names_what_exists(
     page: str, command: str, whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded: Path
 ) -> None:

@@ -106,15 +106,6 @@ def test_a_file_is_replaced_only_with_force_and_never_the_robot(tmp_path, monkey
     assert Path("bar_params.yaml").is_file()
 
 
-def test_the_next_commands_can_be_typed(tmp_path, monkeypatch, figures):
-    monkeypatch.chdir(tmp_path)
-    Path("my arm.urdf").write_text(arm())
-    monkeypatch.setenv("PATH", str(tmp_path))
-    ends = [" check 'my arm.urdf'", *(f"{x} 'my arm.urdf' --config 'my arm.yaml'" for x in (" guide", " demo --robot"))]
-    given = figures("new", "my arm.urdf")["next"]
-    assert all(command.endswith(end) for command, end in zip(given, ends, strict=True))
-
-
 @pytest.mark.slow
 def test_the_nodes_start_with_the_file_and_the_arm_tracks(tmp_path, monkeypatch, run_rne):
     """The strict reader of the real nodes takes the file as it is, and `rne demo` moves the arm with it."""

@@ -90,12 +90,14 @@ def test_a_choice_at_loading_whether_rotors_count(tmp_path: Path, capsys: pytest
     sensed = rne.inverse_dynamics(behind, q, qd, qdd)
     assert np.abs(rne.inverse_dynamics(motors, q, qd, qdd) - sensed - rotor * qdd).max() < 1e-13
     # the same for the nodes, which take a model file, and for what is made of one
-    (tmp_path / "behind.yaml").write_text("urdf: puma560\nrotors: none\n")
-    (tmp_path / "own.yaml").write_text(f"urdf: puma560\nrotors: {{{motors.joint_names[0]}: 7.0}}\n")
-    assert not rne.rotor_inertia(load_model(tmp_path / "behind.yaml")).any()
-    assert rne.rotor_inertia(load_model(tmp_path / "own.yaml")).tolist() == [7.0, *rotor[1:]]
-    assert not rne.rotor_inertia(load_model(tmp_path / "own.yaml", rotors=False)).any()
+    file = tmp_path / "own.yaml"
+    for text, options, expected in (
+        ("none", {}, 0.0 * rotor), ("{joint1: 7.0}", {}, [7.0, *rotor[1:]]),
+        ("{joint1: 7.0}", {"rotors": False}, 0.0 * rotor),
+    ):
+        file.write_text(f"urdf: puma560\nrotors: {text}\n")
+        assert rne.rotor_inertia(load_model(file, **options)).tolist() == list(expected)
     for name in ("delta", "flexible_arm6"):
         assert not any(joint.rotor_inertia for joint in load_model(name, rotors=False).tree.joints)
-    assert main(["info", str(tmp_path / "own.yaml"), "--json", "--no-rotors"]) == 0
+    assert main(["info", str(file), "--json", "--no-rotors"]) == 0
     assert not any(joint["rotor_inertia"] for joint in json.loads(capsys.readouterr().out)["joints"])
