@@ -53,6 +53,5 @@ def test_arguments_reach_xacro(tmp_path: Path, run_rne) -> None:
         '<robot name="a" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:arg name="m" default="1"/>'
         '<link name="l"><inertial><mass value="$(arg m)"/></inertial></link></robot>'
     )
-    run_rne("check", path)
     assert "value is -1 kg" in run_rne("check", path, "--arg", "m:=-1", code=1).out
     assert "write NAME:=VALUE" in run_rne("check", path, "--arg", "m=-1", code=1).err

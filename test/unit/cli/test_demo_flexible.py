@@ -139,8 +139,7 @@ def test_residual_vibration_is_what_is_left_after_each_move(recorded):
     np.testing.assert_allclose(seen.residual, [0.008, 0.002], rtol=1e-3)
     assert seen.ends == pytest.approx((1.0, 2.7))
     assert (seen.largest_bend, seen.bent.max()) == pytest.approx((0.004 / 0.5, 0.004), rel=1e-3)
-    moving = seen.time < 1.0
-    np.testing.assert_allclose(seen.tip[moving], seen.planned[moving], atol=1e-12)
+    np.testing.assert_allclose(seen.tip[seen.time < 1.0], seen.planned[seen.time < 1.0], atol=1e-12)
     # a joint state that was lost leaves no place to put its deflections
     fewer = SimpleNamespace(**{**vars(recording), "stamps": recording.stamps[5:], "q": recording.q[5:]})
     assert len(evaluate_vibration(arm, fewer, moves, settle).time) == len(seen.time) - 2

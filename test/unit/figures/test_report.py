@@ -48,11 +48,10 @@ HOSTILE = '<script>alert("1 & 2")</script> & \'quoted\''
 def test_text_is_escaped_in_every_part(tmp_path):
     page = Report(HOSTILE)
     page.verdict(False, HOSTILE)
-    page.heading(HOSTILE)
-    page.text(HOSTILE)
+    for part in (page.heading, page.text, page.circumstances):
+        part(HOSTILE)
     page.table([HOSTILE], [[HOSTILE]])
     page.facts([(HOSTILE, HOSTILE)])
-    page.circumstances(HOSTILE)
     page.figure(lambda path: path.write_text("<svg/>"), HOSTILE)
     page.save(tmp_path / "page.html")
     found = read(tmp_path / "page.html")
