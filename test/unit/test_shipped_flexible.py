@@ -66,11 +66,3 @@ def test_published_frequencies() -> None:
     for link, posture, expected in (("link2", None, (2.18, 15.91)), ("link1", (0.0, 0.5 * math.pi), (0.48, 1.80))):
         found = clamped_frequencies(arm.flexible_link(link), loads(arm.robot, link, posture=posture)) / (2.0 * math.pi)
         np.testing.assert_allclose(found, expected, rtol=0, atol=0.005)
-
-
-@pytest.mark.parametrize("name", COUNTS)
-def test_efforts_hold_the_arm_anywhere_within_its_limits(name: str) -> None:
-    robot = rne.load_model(name).robot
-    assert np.isfinite([robot.lower, robot.upper, robot.velocity_limit]).all()
-    q = np.random.default_rng(1).uniform(robot.lower, robot.upper, (500, robot.n))
-    assert (np.abs(rne.gravity_torque(robot, q)).max(axis=0) < 0.8 * robot.effort_limit).all()

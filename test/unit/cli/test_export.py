@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from support.urdf_text import link, robot
+
 FILES = ["panda_dynamics.h", "panda_dynamics.c", "panda_dynamics_test.c", "CMakeLists.txt"]
 
 
@@ -32,14 +34,14 @@ def test_options_and_json(tmp_path, figures):
 
 
 def test_a_floating_base_and_efforts_without_rotors(tmp_path, run_rne):
-    box, inertia = tmp_path / "box.urdf", '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
-    box.write_text(f'<robot name="box"><link name="a"><inertial><mass value="1"/>{inertia}</inertial></link></robot>')
-    for robot, options, said in (
+    box = tmp_path / "box.urdf"
+    box.write_text(robot(link("a"), name="box"))
+    for name, options, said in (
         ("puma560", [], "Rotor inertias are included"), ("puma560", ["--no-rotors"], "No rotor inertias are included"),
         (box, ["--base", "floating"], "#define BOX_NQ 7\n#define BOX_N 6"),
     ):
         words = ["--language", "c", "--quantities", "mass_matrix", *options, "--out", tmp_path / said[:6]]
-        run_rne("export", robot, *words)
+        run_rne("export", name, *words)
         (header,) = (tmp_path / said[:6]).glob("*.h")
         assert said in header.read_text()
 

@@ -16,7 +16,7 @@ from rne_dynamics.identification.consistent_fit import Prior, consistent_fit, co
 from rne_dynamics.identification.identify import identify
 from rne_dynamics.identification.models import identified_robot
 from rne_dynamics.identification.motion import motion_of, residual, rms
-from rne_dynamics.identification.triangles import Layout, base_parameters, structure, triangles_of
+from rne_dynamics.identification.triangles import Layout, structure, triangles_of
 from rne_dynamics.recording.recording import Recording
 
 SECONDS = 20.0
@@ -39,14 +39,6 @@ def test_base_parameters_are_found_without_noise():
     x = np.linalg.lstsq(W.reshape(-1, W.shape[2])[:, base.kept], (W @ arm.parameters).ravel(), rcond=None)[0]
     expected = base.combinations[:, links] @ arm.parameters
     assert np.abs(x - expected).max() < 1e-8 * np.abs(expected).max()
-
-
-def test_columns_that_depend_on_others_are_combined():
-    rng = np.random.default_rng(0)
-    A = rng.normal(size=(50, 3)) @ rng.normal(size=(3, 7)) * 10.0 ** np.arange(-3, 4)
-    base = base_parameters(A)
-    assert len(base.kept) == 3
-    assert np.allclose(A[:, base.kept] @ base.combinations, A, rtol=1e-9, atol=1e-9)
 
 
 def test_pseudo_inertias_are_those_of_bodies():

@@ -60,24 +60,6 @@ def test_intervals_contain_the_truth_in_95_percent(name, spread):
     assert 0.93 <= covered(name, range(200), spread) <= 0.99
 
 
-@pytest.mark.parametrize("reference", [True, False])
-def test_a_payload_is_found(reference):
-    """Without a log of the arm alone, its model must be good."""
-    robot = named("puma560")
-    arm = secret(robot, 1)
-    loaded = arm.with_load("link6", 2.8, (0.02, 0.0, 0.08)).motion(1)._replace(loaded=True)
-    layout = Layout(robot, rotors=True, payload="link6")
-    if reference:
-        found = identify(triangles_of(layout, loaded) + triangles_of(layout, arm.motion(2)))
-    else:
-        better = identified_robot(identify(triangles_of(Layout(robot, rotors=True), arm.motion(2))))
-        found = identify(triangles_of(Layout(better, rotors=True, payload="link6"), loaded), trust=0.05)
-    mass, *first = found.parameters[found.layout.links - 10 : found.layout.links - 6]
-    frame = robot.links["link6"]
-    assert mass == pytest.approx(2.8, rel=0.02)
-    assert frame.rotation.T @ (np.array(first) / mass - frame.position) == pytest.approx([0.02, 0.0, 0.08], abs=0.005)
-
-
 def test_drive_gains_follow_from_a_known_load():
     robot = named("ur5_robot.urdf")
     arm, gains = secret(robot, 2), np.array([13.0, 12.0, 9.0, 5.0, 6.0, 4.0])
