@@ -58,8 +58,9 @@ PARSED_ONLY = ("compare", "demo", "excite", "guide", "identify", "send", "stop",
 LONG = (
     "rne simulate panda --trajectory", "rne simulate flexible", "rne simulate scara --seconds 2",
     "rne simulate puma560 --base-motion examples/ship_motion.csv --seconds 3", "rne simulate puma560 --dae",
-    "rne simulate puma560 --law", "rne simulate pantograph --preset", "python benchmarks/", "python examples/identify_arm.py panda",
-    "python examples/mujoco_plant.py --robot", "python examples/compliance.py --arms",
+    "rne simulate puma560 --law", "rne simulate pantograph --preset", "python benchmarks/",
+    "python examples/identify_arm.py panda", "python examples/mujoco_plant.py --robot",
+    "python examples/compliance.py --arms",
 )
 #: Moves of pages that show an arm that does not track.
 UNTRACKED = tuple(map(shlex.split, (
