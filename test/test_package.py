@@ -128,8 +128,9 @@ def test_wheel_carries_every_module_the_type_marker_and_the_entry_points(wheel: 
 def test_python_310_reads_every_file() -> None:
     """And no test module imports another one, which older pytest (7.4, of ROS 2 Jazzy) does not find."""
     for path in SOURCES:
-        imports = source(path).imports  # as Python 3.10 does, or SyntaxError
-        assert not path.name.startswith("test_") or not any(".test_" in f".{entry.name}" for entry in imports), path
+        text = path.read_text(encoding="utf-8")
+        ast.parse(text, str(path), feature_version=(3, 10))  # or SyntaxError
+        assert not path.name.startswith("test_") or not re.search(r"^(from|import) .*\btest_", text, re.M), path
 
 
 def test_everything_but_ros_imports_without_ros() -> None:

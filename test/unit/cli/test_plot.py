@@ -29,14 +29,6 @@ def test_figures_are_those_of_the_simulation(run, tmp_path, figures):
     assert out.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
-def test_a_part_of_one_joint(run, tmp_path, monkeypatch, run_rne):
-    monkeypatch.chdir(tmp_path)
-    said = run_rne("plot", run[0], "--joint", "joint2", "--from", "0.25", "--to", "0.75").out
-    assert "501 states, 0.250 to 0.750 s" in said
-    assert "joint1 " not in said
-    assert "q, qd, effort: from /joint_states" in said
-
-
 def test_positions_alone_are_enough(run, tmp_path, figures):
     whole = read_recording(run[1])
     csv = tmp_path / "q.csv"

@@ -42,11 +42,10 @@ def test_a_simulated_arm_leaves_little_of_its_own_model(tmp_path, run_rne, figur
 
 def test_tables_fit_a_terminal_and_files_are_written(table, tmp_path, monkeypatch, run_rne):
     monkeypatch.setenv("COLUMNS", "80")
-    plot, page = tmp_path / "torques.png", tmp_path / "page.html"
-    said = run_rne("residual", "puma560", table["log"], "--plot", plot, "--report", page).out
+    page = tmp_path / "page.html"
+    said = run_rne("residual", "puma560", table["log"], "--report", page).out
     assert max(len(line) for line in said.splitlines() if not line.startswith(("wrote", "/"))) <= 80
     assert "columns: t stamp, q pos_*, qd vel_*, tau torque_*" in said
-    assert plot.stat().st_size > 20_000
     assert "measured torque and residual" in page.read_text(encoding="utf-8")
 
 

@@ -108,7 +108,7 @@ def test_tapers_are_of_finite_elements_by_default() -> None:
     assert_same(one(taper), one(f"{taper}, shapes: finite_element, elements: 20"))
     with pytest.raises(DescriptionError, match=r"<text>:3: .*shapes is 'pinned', .* take polynomial or finite_element"):
         one(f"{taper}, shapes: pinned")
-    # shapes of a free tip have no tip load by default, others that of what they carry
+    # shapes of a free tip have no tip load by default, others that of the bodies beyond
     beam = "length: 0.5, mass_per_length: 0.2, EI: 1, modes: {y: 2}, damping: 0.01"
     for shapes, tip in (("clamped_mass", "carried"), ("clamped_free", "{mass: 0}")):
         assert_same(one(f"{beam}, shapes: {shapes}"), one(f"{beam}, shapes: {shapes}, tip: {tip}"))

@@ -61,6 +61,7 @@ def test_joints_are_where_forward_kinematics_has_them():
         np.testing.assert_allclose(joint.axis, poses[f"link{k + 1}"][:, :3, 2], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_movie_has_the_motions_time_and_stays_small(tmp_path):
     robot = rne.load_model("four_bar")
     time = np.linspace(0.0, 2.4, 241)

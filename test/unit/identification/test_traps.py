@@ -47,7 +47,7 @@ def test_fixes_name_options_and_values():
 
 @pytest.mark.parametrize("kind", ["noise", "constant"])
 def test_torques_that_have_nothing_to_do_with_the_motion(kind):
-    robot, log, _ = logged("puma560", points=True)
+    robot, log, _ = logged("panda", points=True)
     noise = np.random.default_rng(0).normal(size=log.effort.shape)
     (trap,) = traps(robot, replace(log, effort=noise if kind == "noise" else 0.0 * noise + 5.0))
     assert trap.kind == "torque"
