@@ -62,6 +62,8 @@ def source(path: Path) -> Module:
 
 def _read(parent: ast.AST, package: tuple[str, ...], module: Module, late: bool, typing: bool) -> None:
     for node in ast.iter_child_nodes(parent):
+        if not isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
+            continue  # expressions hold neither imports nor functions
         if isinstance(node, ast.Import | ast.ImportFrom):
             module.imports.extend(Import(node.lineno, name, late, typing) for name in _names(node, package))
         elif isinstance(node, _Function):

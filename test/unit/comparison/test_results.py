@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 from comparison import page
-from comparison.command import main
 from comparison.contenders import Case, Comparison, Contender, differences
 from comparison.goals import GOALS
 from comparison.results import Results
@@ -101,10 +99,5 @@ def test_the_page_holds_the_figures_between_its_marks():
         page.around_figures("# Title\n")
 
 
-def test_a_page_is_written_from_a_report_without_measuring(tmp_path: Path):
-    report, target = tmp_path / "report.json", tmp_path / "page.md"
+def test_json_there_and_back():
     assert Results.from_json(json.loads(json.dumps(measured().as_json()))) == measured()
-    report.write_text(json.dumps(measured().as_json()), encoding="utf-8")
-    target.write_text(f"{page.BEGIN}\n{page.END}\n", encoding="utf-8")
-    main(["--from", str(report), "--page", str(target)])
-    assert "### Goals" in target.read_text(encoding="utf-8")

@@ -28,7 +28,7 @@ UR5 = "ur5_robot.urdf"
 def motion(name: str, scale: float = 0.8) -> Excitation:
     """A motion after a short search."""
     box = {} if name != UR5 else {"elbow_joint": (-1.0, 2.0)}
-    return excite(with_own_code(name), scale=scale, budget=Evaluations(150), box=box)
+    return excite(with_own_code(name), scale=scale, budget=Evaluations(50), box=box)
 
 
 def design(name: str, *, rotors: bool = False) -> Design:
