@@ -95,6 +95,7 @@ def test_every_kind_of_robot_has_the_shared_attributes(kind: str) -> None:
     methods = [name for name in vars(rne.RobotModel) if name.startswith(("with_", "on_"))]
     for name in {*re.findall(r"(?<!`)`([a-z]\w*)`(?!`)", str(protocol.__doc__)), *methods, "joint_index"}:
         getattr(robot, name)
+    assert all(f"<td>{name}</td>" in robot._repr_html_() for name in robot.joint_names)
     n, tree = robot.n, robot.open_tree
     assert n + len(robot.passive) == tree.n
     assert robot.joint_names == tuple(tree.joint_names[k] for k in robot.actuated)

@@ -95,6 +95,7 @@ REFUSED = {
         ("--mismatch masses=0.1", "did you mean 'mass'"),
         ("--mismatch delay=soon", "delay is 'soon'"),
         ("--mismatch worn", "write NAME=VALUE, or the path of a .yaml file"),
+        ("--mismatch worn.yaml", "worn.yaml cannot be read"),
         ("--mismatch script=3", "script is 3; it must be a list"),
         ("--mismatch delay=0.0015 --seconds 3", "delay is 0.0015 s; it must be a whole number of steps"),
         ("--mismatch mass=0.1 --free", "leave it out with --free"),

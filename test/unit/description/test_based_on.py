@@ -65,6 +65,11 @@ def test_models_that_ship_can_be_built_on() -> None:
     heavy = rne.load_model("based_on: four_bar\npayload: {link: rocker, mass: 1}\n")
     assert heavy.loops[0].name == plain.loops[0].name
     assert heavy.mass == pytest.approx(plain.mass + 1.0)
+    loops = rne.load_model(
+        "based_on: four_bar\nloops:\n- {name: pin, kind: revolute, a: {link: rocker, xyz: [0.3, 0, 0]}, "
+        "b: {link: coupler, xyz: [0.35, 0, 0]}}\n"
+    ).loops
+    assert [loop.name for loop in loops] == [*(loop.name for loop in plain.loops), "pin"]
 
 
 @pytest.mark.parametrize(("text", "base", "words"), [

@@ -73,3 +73,9 @@ def test_positions_that_jump_are_said(fault):
     (trap,) = traps(robot, replace(log, **dict(zip(("q", "qd", "effort"), parts, strict=True))))
     assert (trap.kind, trap.fatal) == ("jump", True)
     assert "times its velocity limit" in trap.text
+
+
+def test_one_torque_on_the_other_side_of_its_gears():
+    robot, log, _ = logged("panda")
+    (trap,) = traps(robot, replace(log, effort=log.effort * np.where(np.arange(7) == 1, 0.01, 1.0)))
+    assert (trap.kind, trap.joints) == ("scale", (1,))

@@ -14,7 +14,7 @@ from rne_dynamics.errors import DescriptionError
 from rne_dynamics.flexible.energy import tip_deflections
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.viewer.meshes import BentSurface, link_meshes, mesh_path, visuals
-from rne_dynamics.viewer.scene import bars, equivalent_ellipsoid
+from rne_dynamics.viewer.scene import Kinematics, bars, equivalent_ellipsoid
 
 TWO_LINKS = """<robot name="two"><material name="red"><color rgba="1 0 0 1"/></material>
 <link name="base"/>
@@ -64,6 +64,16 @@ def test_a_bent_surface_ends_where_the_tip_is():
     tip = tip_deflections(arm, delta)[0, :3]
     nearest = np.argmin(np.linalg.norm(straight - link.tip, axis=1))
     assert np.linalg.norm((bent - straight)[nearest] - tip) < 0.1 * np.linalg.norm(tip)
+
+
+def test_poses_close_the_loops():
+    robot = rne.load_model("pantograph")
+    poses = Kinematics(robot).poses(robot.neutral + 0.05)
+    for loop in robot.loops:
+        ends = [poses[frame.link] @ np.append(frame.position, 1.0) for frame in (loop.a, loop.b)]
+        blocked = loop.blocked[:3]
+        axes = (poses[loop.a.link][:3, :3] @ loop.a.rotation).T
+        assert np.abs(blocked * (axes @ (ends[1] - ends[0])[:3])).max() < 1e-8
 
 
 def test_bars_name_joints_escape_them_and_show_limits():
