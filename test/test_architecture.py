@@ -55,6 +55,31 @@ def test_module_imports_only_from_lower_layers() -> None:
             assert allowed, f"{where}: {own} (layer {LAYER[own]}) imports {entry.name} (layer {LAYER[other]})"
 
 
+def test_only_ros_imports_ros() -> None:
+    for path in MODULES:
+        for entry in source(path).imports:
+            first = entry.name.split(".")[0]
+            is_ros = first in ROS or first.endswith(("_msgs", "_srvs"))
+            assert not is_ros or subpackage(path) == "ros", f"{path.name}:{entry.line} imports {entry.name}"
+
+
+def test_other_packages_import_ros_inside_functions_only() -> None:
+    for path in MODULES:
+        for entry in source(path).imports:
+            nodes = entry.name.startswith(f"{PACKAGE.name}.ros")
+            late = entry.late or entry.typing or subpackage(path) == "ros"
+            assert late or not nodes, f"{path.name}:{entry.line}: import {entry.name} inside the function"
+
+
+def test_llvm_is_imported_where_machine_code_is_made() -> None:
+    for path in MODULES:
+        for entry in source(path).imports:
+            first = entry.name.split(".")[0]
+            assert first != "numba", f"{path.name}:{entry.line}: use compiling/jit.py"
+            allowed = subpackage(path) == "compiling" or entry.late
+            assert allowed or first != "llvmlite", f"{path.name}:{entry.line}: use compiling/native.py"
+
+
 def test_ros_and_llvm_are_imported_where_they_belong() -> None:
     """Other packages import nodes inside functions only."""
     for path in MODULES:
@@ -83,3 +108,10 @@ def test_what_the_documentation_locates_is_there() -> None:
     assert len(rows) == section.count("\n|") - 2, "a row that is not read here"
     for what, file, name in rows:
         assert name in (PACKAGE / file).read_text(encoding="utf-8"), f"{what}: {file} does not contain {name}"
+
+
+def test_the_page_shows_an_algorithm_as_it_is():
+    source = (PACKAGE / "dynamics/newton_euler/newton_euler.py").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```py\n(@helper\n.*?)```", page, re.S)
+    assert shown in source

@@ -58,3 +58,16 @@ def test_both_hold_all_of_share_and_pass_twine(built: Path) -> None:
     assert {f"share/rne_dynamics/{name}" for name in shared()} <= placed
     assert "share/ament_index/resource_index/packages/rne_dynamics" in placed
     assert run("twine", "check", "--strict", sdist, wheel, cwd=built).count("PASSED") == 2
+
+
+@pytest.mark.soak  # .ci/run runs the demo itself
+def test_the_demo_runs_from_an_empty_environment(built: Path, tmp_path: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    run(sys.executable, "-m", "venv", tmp_path / "venv", cwd=tmp_path)
+    bin_ = tmp_path / "venv" / "bin"
+    run(bin_ / "python", "-m", "pip", "install", "--quiet", f"{wheel}[ros,plot]", cwd=tmp_path)
+    path = f"{bin_}{os.pathsep}{os.environ['PATH']}"
+    assert run("rne", "--version", cwd=tmp_path, PATH=path).split()[:2] == ["rne", wheel.name.split("-")[1]]
+    said = run("rne", "demo", "--out", tmp_path / "demo.png", cwd=tmp_path, PATH=path)
+    assert "RMS" in said
+    assert (tmp_path / "demo.png").stat().st_size > 10_000

@@ -18,6 +18,7 @@ blocks are run, each page's in one namespace. Links must lead somewhere.
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
 import os
 import re
@@ -325,3 +326,19 @@ def test_pages_name_files_that_exist(page: Path) -> None:
         for name in re.findall(r"`([\w/]+/[\w.]+\.py|\w+\.py)`", line):
             assert any((folder / name).exists() for folder in folders), f"{page.name} names {name}, which is not there"
             folders += [folder / Path(name).parent for folder in (ROOT, ROOT / "rne_dynamics")]
+
+
+@pytest.mark.parametrize("file", [*PAGES, *sorted((ROOT / "examples").glob("*.py"))], ids=lambda p: p.name)
+def test_pages_and_examples_use_the_public_api_where_it_offers_a_name(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    for body in [text] if file.suffix == ".py" else blocks(file, "python"):
+        for node in ast.walk(ast.parse(body)):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("rne_dynamics."):
+                module = importlib.import_module(str(node.module))
+                for name in (alias.name for alias in node.names if alias.name in rne.__all__):
+                    assert getattr(rne, name) is not getattr(module, name), f"write rne.{name}"
+
+
+def test_no_page_names_this_machine() -> None:
+    for page in PAGES:
+        assert not re.search(r"(?<![\w.])/(?:work|root|home|tmp)/", page.read_text(encoding="utf-8")), page.name

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from catkin_pkg.changelog import get_changelog_from_path
+from catkin_pkg.package_version import get_forthcoming_label
 
 pytest.importorskip("catkin_pkg", reason="catkin_pkg reads package.xml: rosdep, or pip install '.[test]'")
 
@@ -52,6 +54,18 @@ def data(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     return {i.filename.split(mark)[1]: i for i in archive.infolist() if mark in i.filename and not i.is_dir()}
 
 
+def test_package_xml_is_valid_and_complete() -> None:
+    warnings: list[str] = []
+    package = parse_package(str(ROOT / "package.xml"), warnings=warnings)
+    assert warnings == []
+    assert package.package_format == 3
+    assert package.get_build_type() == "ament_python"
+    assert package.licenses == ["Apache-2.0"]
+    depends = {d.name for d in package.exec_depends}
+    assert {"rclpy", "urdfdom_py", "python3-numba", "python3-numpy", "python3-scipy"} <= depends
+    assert {"launch", "launch_ros", "control_msgs"} <= depends
+
+
 def test_package_xml_is_valid_and_names_its_licence_as_spdx_has_it(wheel: zipfile.ZipFile) -> None:
     warnings: list[str] = []
     package = parse_package(str(ROOT / "package.xml"), warnings=warnings)
@@ -77,6 +91,14 @@ def test_package_xml_lists_every_ros_package_that_is_imported() -> None:
     assert not missing, f"add their wheels to setup.py's extras: {missing}"
 
 
+def test_extras_list_every_message_package_that_is_imported() -> None:
+    text = (ROOT / "setup.py").read_text(encoding="utf-8")
+    for path in (ROOT / "rne_dynamics" / "ros").glob("*.py"):
+        for name in re.findall(r"^\s*from (\w+_(?:msgs|srvs|interfaces))\.", path.read_text(encoding="utf-8"), re.M):
+            if name not in ("control_msgs", "tf2_msgs"):  # no wheels; the nodes ask whether they are installed
+                assert name.replace("_", "-") in text, f"{path.name} imports {name}; add its wheel to setup.py's extras"
+
+
 def test_one_version_everywhere() -> None:
     """package.xml has it; catkin_prepare_release wants it in setup.py too, as a literal, and writes both."""
     version = parse_package(str(ROOT / "package.xml")).version
@@ -84,6 +106,16 @@ def test_one_version_everywhere() -> None:
     assert re.findall(r"version=['\"]([^'\"]*)", (ROOT / "setup.py").read_text(encoding="utf-8")) == [version]
     for path in (ROOT / "rne_dynamics").rglob("*.py"):
         assert f'"{version}"' not in path.read_text(encoding="utf-8"), f"{path} has the version too"
+
+
+def test_the_changelog_is_one_that_catkin_reads() -> None:
+    """Versions with dates, newest first; what is not released is under Forthcoming, at the top."""
+    text = (ROOT / "CHANGELOG.rst").read_text(encoding="utf-8")
+    changelog = get_changelog_from_path(str(ROOT), "rne_dynamics")
+    titles = re.findall(r"^(.+)\n-{3,}$", text, re.M)
+    released = [version for version, date, content in changelog.foreach_version()]
+    assert len(titles) == len(released) + (get_forthcoming_label(text) is not None)
+    assert titles[0] == "Forthcoming" or released[0] == rne_dynamics.__version__
 
 
 def test_catkin_prepares_a_release(tmp_path: Path) -> None:
@@ -97,6 +129,16 @@ def test_catkin_prepares_a_release(tmp_path: Path) -> None:
     assert parse_package(str(tmp_path / "package.xml")).version == "7.8.9"
     assert 'version="7.8.9",' in (tmp_path / "setup.py").read_text(encoding="utf-8")
     assert re.search(r"^7\.8\.9 \(\d{4}-\d\d-\d\d\)$", (tmp_path / "CHANGELOG.rst").read_text(encoding="utf-8"), re.M)
+
+
+def test_wheel_puts_every_shared_file_where_ros_looks(wheel: zipfile.ZipFile) -> None:
+    placed = data(wheel)
+    expected = {"share/ament_index/resource_index/packages/rne_dynamics", "share/rne_dynamics/package.xml"}
+    for folder, pattern in (("urdf", "*.urdf"), ("urdf", "*.yaml"), ("launch", "*.launch.py"), ("config", "*.yaml")):
+        files = list((ROOT / folder).glob(pattern))
+        assert files, f"{folder}/ holds no {pattern}"
+        expected |= {f"share/rne_dynamics/{folder}/{f.name}" for f in files}
+    assert expected <= set(placed)
 
 
 def test_wheel_puts_executables_where_ros2_launch_looks(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
@@ -123,6 +165,19 @@ def test_wheel_carries_every_module_the_type_marker_and_the_entry_points(wheel: 
     assert "rne = rne_dynamics.cli.start:main" in points
     assert all(f"{node} = rne_dynamics.ros.{node}:main" in points for node in NODES)
     assert {ROOT / "rne_dynamics" / "ros" / f"{node}.py" for node in NODES} <= set(files)
+
+
+def test_nothing_that_failed_is_run_again() -> None:
+    files = [ROOT / name for name in (".ci/run", "Makefile", "pyproject.toml", "setup.py")]
+    found = [f"{file.name}: {word}" for file in files for word in ("last-failed", "--lf", "reruns", "flaky")
+             if word in file.read_text(encoding="utf-8")]  # fmt: skip
+    assert not found
+
+
+def test_colcon_puts_executables_in_lib() -> None:
+    text = (ROOT / "setup.cfg").read_text(encoding="utf-8")
+    assert "install_scripts=$base/lib/rne_dynamics" in text
+    assert "script_dir=$base/lib/rne_dynamics" in text
 
 
 def test_python_310_reads_every_file() -> None:

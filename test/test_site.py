@@ -6,18 +6,40 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
 
 jupytext = pytest.importorskip("jupytext", reason="jupytext reads notebooks: pip install '.[test]'")
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.md"))
+#: Pages that docs/site/hooks.py makes.
+GENERATED = re.compile(r"commands\.md|api/\w+\.md")
 #: A file that a page loads, as against a link that a reader may follow.
 LOADED = re.compile(r"<(?:script|img|iframe)[^>]*?\bsrc=[\"']?([^\"' >]+)|<link[^>]*?\bhref=[\"']?([^\"' >]+)")
+
+
+def listed(entries: list[object]) -> Iterator[str]:
+    """Pages of a navigation, in order."""
+    for entry in entries:
+        for value in entry.values() if isinstance(entry, dict) else [entry]:
+            if isinstance(value, list):
+                yield from listed(value)
+            else:
+                yield str(value)
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    pages = list(listed(yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]))
+    written = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
+    assert not written - set(pages), "add these pages to nav in mkdocs.yml"
+    assert not [page for page in pages if page not in written and not GENERATED.fullmatch(page)]
+    assert len(pages) == len(set(pages))
 
 
 @pytest.mark.parametrize("page", NOTEBOOKS, ids=lambda page: page.stem)

@@ -10,7 +10,7 @@ import pytest
 import rne_dynamics as rne
 from rne_dynamics.description.lint.description import lint
 from rne_dynamics.description.share import share_file, shipped_models
-from rne_dynamics.model.flexible.arm import clamped_frequencies, loads
+from rne_dynamics.model.flexible.arm import FlexibleArm, clamped_frequencies, loads
 
 #: Joints, flexible links and modes, in the order y, z, torsion of each.
 COUNTS = {
@@ -28,6 +28,11 @@ MASS = {
         ALUMINIUM * math.pi * (1.5 * (0.025**2 - 0.0235**2) + 1.2 * (0.020**2 - 0.0185**2)),
     ),
 }
+
+
+def test_all_that_ship_are_tested_here() -> None:
+    flexible = {name for name in shipped_models() if isinstance(rne.load_model(name), FlexibleArm)}
+    assert set(COUNTS) == set(MASS) == flexible
 
 
 @pytest.mark.parametrize("name", [name for name in shipped_models() if rne.load_model(name).modes])
@@ -66,3 +71,24 @@ def test_published_frequencies() -> None:
     for link, posture, expected in (("link2", None, (2.18, 15.91)), ("link1", (0.0, 0.5 * math.pi), (0.48, 1.80))):
         found = clamped_frequencies(arm.flexible_link(link), loads(arm.robot, link, posture=posture)) / (2.0 * math.pi)
         np.testing.assert_allclose(found, expected, rtol=0, atol=0.005)
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_urdfs_have_nothing_to_fix_and_pictures_of_every_moving_link(name: str) -> None:
+    file = share_file(f"urdf/{name}.urdf")
+    assert lint(file).findings == ()
+    arm = rne.load_model(name)
+    text = file.read_text()
+    for joint in arm.robot.tree.joints:
+        body = text[text.index(f'<link name="{joint.child}"') :]
+        drawn = "<visual>" in body[: body.index("</link>")] if f'<link name="{joint.child}">' in text else False
+        inertia = arm.robot.tree.link(joint.child).inertia
+        assert drawn or inertia is None, joint.child
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_efforts_hold_the_arm_anywhere_within_its_limits(name: str) -> None:
+    robot = rne.load_model(name).robot
+    assert np.isfinite([robot.lower, robot.upper, robot.velocity_limit]).all()
+    q = np.random.default_rng(1).uniform(robot.lower, robot.upper, (500, robot.n))
+    assert (np.abs(rne.gravity_torque(robot, q)).max(axis=0) < 0.8 * robot.effort_limit).all()

@@ -50,6 +50,28 @@ def gap(machine: Mechanism, posture: np.ndarray) -> float:
     return float(np.abs(evaluated(packed, workspace(packed), posture).residual).max())
 
 
+def test_all_that_ship_are_tested_here() -> None:
+    assert set(COUNTS) == set(MASS) == set(SHIPPED)
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_posture_closes_as_written(name: str) -> None:
+    machine = rne.load_model(name)
+    assert gap(machine, machine.posture) < 1e-13
+    np.testing.assert_allclose(assembled(machine).posture, machine.posture, rtol=0, atol=1e-13)
+    assert machine.robot.tree.name == name
+    assert machine.mass == pytest.approx(MASS[name], abs=1e-12)
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_freedoms_and_pairs(name: str) -> None:
+    machine = rne.load_model(name)
+    found = mobility(machine)
+    moving = sum(joint.kind is not JointKind.FIXED for joint in machine.robot.tree.joints)
+    assert (found.freedoms, found.redundant, moving + len(machine.loops)) == COUNTS[name]
+    assert (found.freedoms, found.missing_actuators, found.surplus_actuators) == (machine.n, 0, 0)
+
+
 @pytest.mark.parametrize("name", SHIPPED)
 def test_posture_freedoms_and_masses_are_those_of_the_header(name: str) -> None:
     machine = rne.load_model(name)
@@ -83,6 +105,12 @@ def test_over_the_whole_range_loops_close_passive_joints_keep_their_limits_and_m
     assert (np.abs(rne.gravity_torque(machine, rows)) < 0.8 * machine.effort_limit).all()
 
 
+@pytest.mark.parametrize("name", COUNTS)
+def test_the_open_tree_has_nothing_to_fix_but_motors_that_are_not_there(name: str) -> None:
+    findings = lint(share_file(f"urdf/{name}.urdf")).findings
+    assert all(f.message.startswith("effort is 0") for f in findings), findings
+
+
 def test_pantograph_joints_follow_the_papers_constraint_equations() -> None:
     machine = rne.load_model("pantograph")
     names = machine.robot.joint_names
@@ -105,6 +133,13 @@ def test_pantograph_wrist_stays_level_and_hangs_where_the_header_says() -> None:
     np.testing.assert_allclose(wrist[:, :3, :3], level, rtol=0, atol=1e-11)
     place = np.stack([c * out, s * out, L1 * (np.sin(a) + np.sin(b))], axis=1)
     np.testing.assert_allclose(wrist[:, :3, 3], place, rtol=0, atol=1e-11)
+
+
+def test_pantograph_is_nowhere_singular() -> None:
+    machine = rne.load_model("pantograph")
+    # q2 = 0, where the paper's second oscillation starts, and q2 + q3 = 0: one parallelogram lies flat
+    for q in ([0.0, 0.0, math.radians(50.0)], [0.0, -1.0, 1.0], [0.0, 0.0, 0.0]):
+        assert motion_map(machine, assemble(machine, q)).smallest > 0.6
 
 
 def test_pantograph_with_its_pins() -> None:
@@ -136,6 +171,17 @@ def test_delta_platform_never_turns() -> None:
     assert np.abs(platform[:, :3, :3] - np.eye(3)).max() < 1e-10
     assert (np.ptp(platform[:, :3, 3], axis=0) > 0.2).all()
     # its three arms are alike
+    q = np.array([0.1, 0.5, 0.9])
+    M = rne.mass_matrix(machine, q)
+    turned = rne.mass_matrix(machine, q[[2, 0, 1]])
+    np.testing.assert_allclose(turned, M[np.ix_([2, 0, 1], [2, 0, 1])], rtol=1e-9)
+    g = rne.gravity_torque(machine, q)
+    np.testing.assert_allclose(rne.gravity_torque(machine, q[[2, 0, 1]]), g[[2, 0, 1]], rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_delta_is_alike_in_its_three_arms() -> None:
+    machine = rne.load_model("delta")
     q = np.array([0.1, 0.5, 0.9])
     M = rne.mass_matrix(machine, q)
     turned = rne.mass_matrix(machine, q[[2, 0, 1]])

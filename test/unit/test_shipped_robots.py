@@ -53,6 +53,14 @@ def test_puma_friction_is_the_published_one_referred_to_the_joint() -> None:
     np.testing.assert_allclose(robot.velocity_limit, expected, rtol=1e-4)
 
 
+def test_puma_velocity_limits_are_the_motors_divided_by_the_gears() -> None:
+    robot = rne.load_urdf("puma560")
+    motors = np.array([120, 163, 129, 406, 366, 440])
+    expected = motors / [abs(link.gear) for link in PUMA]
+    assert (robot.velocity_limit <= expected).all()
+    np.testing.assert_allclose(robot.velocity_limit, expected, rtol=1e-4)
+
+
 # Nguyen and Hughes 1994 as transcribed: mass, then xx xy xz yy yz zz about the joint, products as sums of m x y
 SHUTTLE = {
     "base_link": (63.24, (3.664, 0.0044, 0.0047, 3.803, 0.506, 0.686)),
@@ -91,6 +99,13 @@ def test_shuttle_joints_are_at_the_orbiter_coordinates() -> None:
     assert abs(rne.gravity_torque(robot, np.zeros(6))[1]) > 14 * robot.effort_limit[1]
 
 
+def test_the_shuttle_arm_is_one_for_free_fall() -> None:
+    ground = rne.load_urdf("shuttle_arm")
+    assert abs(rne.gravity_torque(ground, np.zeros(6))[1]) > 14 * ground.effort_limit[1]
+    orbit = rne.load_urdf("shuttle_arm", gravity=(0, 0, 0))
+    assert np.abs(rne.gravity_torque(orbit, np.full(6, 0.3))).max() == 0.0
+
+
 def test_planar_arm_is_slotine_and_lis() -> None:
     """H, C and gravity of their example 9.1, the plane upright."""
     robot = rne.load_urdf("planar2")
@@ -126,6 +141,15 @@ def test_links_without_published_figures_are_the_solids_drawn(name: str) -> None
         origins = [link.find(path) for path in ("inertial/origin", "visual/origin")]
         at = [numbers(None if o is None else o.attrib.get("xyz")) for o in origins]
         np.testing.assert_array_equal(at[0], at[1])
+
+
+@pytest.mark.parametrize("name", [name for name in ROBOTS if name != "shuttle_arm"])
+def test_efforts_hold_the_arm_anywhere_within_its_limits(name: str) -> None:
+    robot = rne.load_urdf(name)
+    rng = np.random.default_rng(1)
+    q = rng.uniform(robot.lower, robot.upper, (2000, robot.n))
+    worst = np.abs(rne.gravity_torque(robot, q)).max(axis=0)
+    assert (worst < 0.8 * robot.effort_limit).all(), f"{worst} against {robot.effort_limit}"
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,11 @@ def test_what_urdf_parser_py_refuses_is_a_note(tmp_path: Path, run_rne) -> None:
     assert out.endswith(f"{path}: 1 note\n")
 
 
+def test_standard_input(monkeypatch: pytest.MonkeyPatch, run_rne) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(ARM.encode())))
+    assert run_rne("check", "-").out == "<stdin>: nothing to fix\n"
+
+
 def test_arguments_reach_xacro(tmp_path: Path, run_rne) -> None:
     path = tmp_path / "arm.xacro"
     path.write_text(

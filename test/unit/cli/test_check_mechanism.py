@@ -76,6 +76,29 @@ FOUND = {
         "its closure error at the given posture is", "",
     ),
 }  # fmt: skip
+ROD = """<robot name="rod">
+  <link name="base"/><link name="cross"/><link name="fork"/>
+  {}
+  <joint name="crank" type="continuous"><parent link="base"/><child link="crank_link"/><axis xyz="0 0 1"/></joint>
+  <joint name="first" type="continuous"><parent link="crank_link"/><child link="cross"/><origin xyz="0.2 0 0"/>
+    <axis xyz="0 0 1"/></joint>
+  <joint name="second" type="continuous"><parent link="cross"/><child link="fork"/><axis xyz="0 1 0"/></joint>
+  <joint name="spin" type="continuous"><parent link="fork"/><child link="rod"/><axis xyz="1 0 0"/></joint>
+  <joint name="rocker" type="continuous"><parent link="base"/><child link="rocker_link"/><origin xyz="0.5 0.3 0.1"/>
+    <axis xyz="1 0 0"/></joint>
+</robot>"""
+BODY = """<link name="{}"><inertial><origin xyz="{}"/><mass value="0.8"/>
+    <inertia ixx="{}" iyy="{}" izz="{}" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+ROD_MODEL = """
+urdf: rod.urdf
+actuated: [crank]
+loops:
+  - name: ball
+    kind: spherical
+    a: {link: rocker_link, xyz: [0, 0, 0.35]}
+    b: {link: rod, xyz: [0.6, 0, 0]}
+posture: {crank: 0.4, first: 0.2, second: -0.7, rocker: 0.2}
+"""
 
 
 @pytest.mark.parametrize("case", FOUND)
@@ -86,6 +109,36 @@ def test_what_is_found_has_line_element_and_fix(case: str, tmp_path: Path, capsy
     assert found[:3] == (severity, line or found[1], element)
     assert main(["check", str(file)]) == int(severity == "error")
     assert fix in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_joint_on_no_loop_is_named(tmp_path: Path, capsys: Capture) -> None:
+    file = write(tmp_path, share_file("urdf/pantograph.yaml").read_text())
+    text = file.read_text()
+    start, end = text.index("  - name: C"), text.index("# q2 = -90")
+    file.write_text(text[:start] + text[end:])
+    ((severity, _, element, message),) = findings(file, capsys)
+    assert (severity, element) == ("error", "actuated")
+    assert message.endswith("4 degrees of freedom and 3 motors: 1 passive joint not determined; on no loop: jointC")
+
+
+def test_nothing_moves(tmp_path: Path, capsys: Capture) -> None:
+    file = write(tmp_path, FOUR_BAR, ("kind: revolute", "kind: weld"))
+    found = findings(file, capsys)
+    assert ("error", 4, "loops", "block every motion: 3 independent directions are blocked, of 3 joints") in [
+        (s, line, e, m.split(";")[0]) for s, line, e, m in found
+    ]
+
+
+def test_a_rough_posture_is_corrected_to_what_was_found(tmp_path: Path, capsys: Capture) -> None:
+    file = write(tmp_path, FOUR_BAR)
+    text = file.read_text()
+    exact = next(line for line in text.splitlines() if "rocker_joint:" in line)
+    file.write_text(text.replace(exact, "  rocker_joint: 1.8"))
+    main(["check", str(file), "--json"])
+    (rough,) = (f for f in json.loads(capsys.readouterr().out)["findings"] if f["severity"] == "warning")
+    assert rough["element"] == "loop 'hinge'"
+    assert rough["message"].startswith("has a closure error of ")
+    assert f"rocker_joint: {float(exact.split()[-1]):.9g}" in rough["fix"]
 
 
 def test_posture_outside_limits(tmp_path: Path, capsys: Capture) -> None:
@@ -125,6 +178,12 @@ def test_faults_of_file_and_urdf_are_both_reported(tmp_path: Path, figures, run_
     assert (report["ok"], report["urdf"]["ok"], report["mechanism"]) == (False, False, None)
 
 
+def test_a_model_file_without_loops(tmp_path: Path, figures) -> None:
+    file = write(tmp_path, "urdf: puma560.urdf\npayload: {link: link6, mass: 2}\n")
+    report = figures("check", file)
+    assert (report["findings"], report["mechanism"], report["urdf"]["ok"]) == ([], None, True)
+
+
 def test_no_yaml_and_no_urdf(tmp_path: Path, figures, run_rne) -> None:
     file = tmp_path / "model.yaml"
     file.write_text("urdf: [")
@@ -142,3 +201,17 @@ def test_info_shows_loops_and_motors(figures, run_rne) -> None:
     shown = [*(row["name"] for row in mechanism["loops"]), f"degrees of freedom: {mechanism['freedoms']}"]
     out = run_rne("info", "five_bar").out
     assert all(text in out for text in shown)
+
+
+@pytest.mark.slow
+def test_an_idle_freedom_is_no_fault_and_every_command_takes_it(tmp_path: Path, capsys: Capture, run_rne) -> None:
+    bodies = (("crank_link", "0.1 0 0", 0.001, 0.003, 0.003), ("rod", "0.3 0 0", 2e-4, 0.02, 0.02),
+              ("rocker_link", "0 0 0.17", 0.008, 0.008, 0.001))  # fmt: skip
+    (tmp_path / "rod.urdf").write_text(ROD.format("\n  ".join(BODY.format(*body) for body in bodies)))
+    file = tmp_path / "model.yaml"
+    file.write_text(ROD_MODEL)
+    found = findings(file, capsys)
+    assert all(severity != "error" for severity, *_ in found)
+    assert any("leave 1 freedom idle" in message for *_, message in found)
+    assert "degrees of freedom: 2, 1 of them idle" in run_rne("info", file).out
+    assert main(["simulate", str(file), "--seconds", "0.2"]) == 0

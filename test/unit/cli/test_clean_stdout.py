@@ -35,3 +35,11 @@ def test_json_is_nothing_but_json():
     assert rest.strip() == "afterwards"
     assert "RTPS_TRANSPORT_SHM" in done.stderr
     assert "a child" in done.stderr
+
+
+def test_a_reader_that_goes_away_is_no_traceback():
+    done = subprocess.run(
+        ["sh", "-c", '"$0" "$@" | true', sys.executable, "-c", NOISY, "info", "planar2"],
+        capture_output=True, text=True, timeout=120, check=False,
+    )
+    assert "Traceback" not in done.stderr

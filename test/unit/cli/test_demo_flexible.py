@@ -83,6 +83,14 @@ def test_shaped_and_slow_plans_make_the_same_moves(arm, plan):
         programmes(arm, plan, "zv", 99, OMEGA, compare=False)
 
 
+def test_a_fast_controller_holds_the_joints(arm):
+    held, there = (vibrations(arm, arm.neutral, 1, omega)[0] for omega in (None, 1e5))
+    np.testing.assert_allclose(there, held, rtol=1e-4)
+    slower, damped = vibrations(arm, arm.neutral, 1, OMEGA)
+    assert slower < held
+    assert damped > vibrations(arm, arm.neutral, 1)[1]
+
+
 def growth(arm, q, omega, rate):
     """Largest eigenvalue of arm and controller from sample to sample, the effort a period old when it acts."""
     n, nz = arm.n, arm.nz

@@ -46,6 +46,16 @@ def test_a_floating_base_and_efforts_without_rotors(tmp_path, run_rne):
         assert said in header.read_text()
 
 
+def test_a_folder_that_is_no_export_is_left_as_it_is(tmp_path, monkeypatch, run_rne):
+    monkeypatch.chdir(tmp_path)
+    Path("own").mkdir()
+    Path("own/CMakeLists.txt").write_text("project(mine)")
+    error = run_rne("export", "panda", "--language", "c", "--out", "own", code=1).err
+    assert "exists and is no export; name another folder" in error
+    assert Path("own/CMakeLists.txt").read_text() == "project(mine)"
+    assert [x.name for x in Path("own").iterdir()] == ["CMakeLists.txt"]
+
+
 def test_gravity_that_a_urdf_lacks_is_said(tmp_path, run_rne):
     (tmp_path / "wall.yaml").write_text("urdf: planar2\ngravity: [0, 0, 9.81]\n")
     assert "gravity [0, 0, 9.81] m/s^2 is left out" in run_rne("export", tmp_path / "wall.yaml").err

@@ -42,6 +42,14 @@ def findings(file: Path, capsys: Capture) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", SHIPPED)
+def test_what_ships_is_clean(name: str, run_rne) -> None:
+    out, err = run_rne("check", name, "--strict")
+    assert f"{name}.urdf: nothing to fix" in out
+    assert f"{name}.yaml: nothing to fix" in out
+    assert err == ""
+
+
+@pytest.mark.parametrize("name", SHIPPED)
 def test_info_as_table_and_json(name: str, figures, run_rne) -> None:
     arm = load_model(name)
     assert run_rne("check", name, "--strict").out.count(": nothing to fix") == 2
@@ -99,6 +107,26 @@ def test_what_is_doubtful(
     (one,) = [f for f in found if message in f["message"]][:1]
     assert (one["element"], one["line"]) == (f"flexible link 'beam' {key}".rstrip(), 3)
     assert fix in one["fix"]
+
+
+def test_stiffness_without_the_sections_inertia(tmp_path: Path, capsys: Capture) -> None:
+    plain = BEAM.replace(", GJ: 21, polar: 6e-5", "") + ", modes: {y: 1}, damping: 0.01"
+    assert findings(model(tmp_path, plain), capsys) == []
+    found = findings(model(tmp_path, plain.replace("y: 15,", "y: 15e6,")), capsys)
+    assert any("a section whose radius of gyration is 1.16e+03 mm, for a beam of 0.8 m" in f["message"] for f in found)
+
+
+def test_stout_beams_and_clean_ones(tmp_path: Path, capsys: Capture) -> None:
+    assert findings(model(tmp_path, GOOD), capsys) == []
+    bar = "link: beam, section: {kind: rod, diameter: 0.01, material: pom}, modes: {y: 1}, damping: 0.01, length: 0.09"
+    (found,) = findings(model(tmp_path, bar, "gravity: [0, 0, 0]"), capsys)
+    assert found["message"].startswith("is 9 times the section's 0.01 m; below 10 times")
+
+
+def test_modal_files_are_checked_too(tmp_path: Path, capsys: Capture) -> None:
+    save_modal_link(tmp_path / "beam.npz", modal_link(Beam("beam", 0.8, np.array([0.4]), np.array([15.0]))))
+    (found,) = findings(model(tmp_path, "link: beam, modal: beam.npz"), capsys)
+    assert (found["element"], found["severity"]) == ("flexible link 'beam' damping", "warning")
 
 
 def test_stiffness_without_the_sections_inertia_and_stout_beams(tmp_path: Path, capsys: Capture) -> None:

@@ -53,6 +53,30 @@ def test_a_payload_alone_leaves_the_arm_as_it_is(figures, tmp_path):
     assert robot.mass == pytest.approx(named("puma560").mass + found["payload"]["mass"], rel=1e-6)
 
 
+@pytest.mark.slow
+def test_currents_and_a_known_load_give_gains(figures, tmp_path):
+    arm, gains = secret(named("puma560"), 5), np.array([20.0, 30.0, 15.0, 5.0, 6.0, 4.0])
+    loaded = arm.with_load("link6", 2.8, (0.0, 0.0, 0.05))
+    logs = [
+        loaded.log(tmp_path / "loaded.npz", 1, scale=gains), arm.log(tmp_path / "empty.npz", 2, scale=gains)
+    ]  # fmt: skip
+    found = figures("identify", "--no-report", "puma560", logs[0], "--reference", logs[1], "--load", "link6=2.8")
+    values = np.array([gain["value"] for gain in found["gains"].values()])
+    assert (np.abs(values / gains - 1.0) < [0.02] * 5 + [0.15]).all()  # the load says little of the last joint
+    text = ",".join(str(gain["value"]) for gain in found["gains"].values())
+    other = figures("identify", "--no-report", "puma560", logs[1], "--gains", text, "--sensors", "motor")
+    assert other["training"]["mean_norm"] < 0.1 * other["training"]["mean_norm_before"]
+
+
+@pytest.mark.slow
+def test_a_guess_of_a_model_is_little_trusted(figures, tmp_path):
+    arm = secret(named("scara"), 5)
+    logs = [arm.log(tmp_path / f"{k}.npz", k) for k in (1, 2)]
+    found = figures("identify", "--no-report", "scara", logs[0], "--validate", logs[1], "--trust", "3")
+    assert found["validation"]["mean_norm"] < 0.01 * found["validation"]["mean_norm_before"]
+    assert all(p["deviation"] > 0.0 for p in found["parameters"])  # also none that is NaN
+
+
 def test_what_would_be_worthless_is_refused(run_rne, tmp_path):
     good = secret(named("puma560"), 5).log(tmp_path / "good.npz", 1, seconds=10.0)
     log = dict(np.load(good))
@@ -90,3 +114,17 @@ def test_a_model_file_of_the_arm_is_taken_with_what_it_says(figures, tmp_path):
         assert (locked.rotor_inertia, locked.friction.coulomb) == (0.5, 7.0), "nothing was logged of it"
     masses = [robot.tree.link("link6").inertia.mass for robot in (loaded, tilted)]
     assert masses[0] == pytest.approx(masses[1])
+
+
+@pytest.mark.slow
+def test_joints_that_were_not_logged_are_locked_and_stay_joints(figures, tmp_path):
+    (tmp_path / "arm.yaml").write_text("urdf: puma560\nrotors: {joint6: 0.5}\nfriction: {joint6: {coulomb: 7}}\n")
+    whole = rne.load_model(tmp_path / "arm.yaml")
+    arm = secret(whole.with_lock({"joint6": 0.3}), 5)
+    assert arm.robot.n == 5
+    found = figures("identify", "--no-report", "arm.yaml", arm.log(tmp_path / "log.npz", 1), "--lock", "joint6=0.3")
+    assert found["training"]["mean_norm"] < 0.1 * found["training"]["mean_norm_before"]
+    written = rne.load_model(tmp_path / "arm_identified.yaml")
+    assert written.joint_names == whole.joint_names
+    locked = written.tree.joint("joint6")
+    assert (locked.rotor_inertia, locked.friction.coulomb) == (0.5, 7.0), "nothing was logged of it"

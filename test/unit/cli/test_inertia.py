@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from rne_dynamics.description.urdf_writer import inertial_xml
+
 pytest.importorskip("trimesh", reason="trimesh reads the meshes: pip install '.[test]'")
 
 import numpy as np
@@ -172,3 +174,24 @@ def test_composite_inertia_asks_for_one_configuration_and_known_links() -> None:
     with pytest.raises(ModelError, match="no link named 'hand'"):
         composite_inertia(puma, puma.neutral, "link1", ["hand"])
     assert composite_inertia(puma, puma.neutral, "link6", ["link6", "link5", "link6"]).mass == pytest.approx(0.43)
+
+
+def test_a_floating_joint_cannot_be_placed(tmp_path: Path, run_rne) -> None:
+    path = tmp_path / "float.urdf"
+    element = inertial_xml(solids.sphere(0.1, mass=1.0))
+    path.write_text(
+        f'<robot name="r"><link name="a">{element}</link><link name="b">{element}</link>'
+        '<joint name="f" type="floating"><parent link="a"/><child link="b"/></joint></robot>'
+    )
+    error = run_rne("inertia", "robot", path, "--at", "f/rot_x=1", code=1).err
+    assert "belongs to a floating joint, which stays at zero" in error
+
+
+def test_a_body_that_cannot_be_is_shown_as_such(tmp_path: Path, run_rne, figures) -> None:
+    path = tmp_path / "odd.urdf"
+    odd = inertial_xml(Inertia(1.0, np.zeros(3), np.diag([1.0, 1.0, 3.0])))
+    path.write_text(f'<robot name="r"><link name="a">{odd}</link></robot>')
+    assert "margin -1 kg m^2; physically impossible: see `" in run_rne("inertia", "robot", path, "--link", "a").out
+    report = figures("inertia", "robot", str(path), "--link", "a")
+    assert report["physical"] is False
+    assert report["equivalent_box"] is None

@@ -6,12 +6,39 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.urdf_text import arm, joint, link, robot
+from support.urdf_text import ARM, arm, joint, link, robot
 
 from rne_dynamics.cli.arguments import load_robot, robot_source
+from rne_dynamics.cli.own_arm.info import describe
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque
 from rne_dynamics.model.layout import ROTOR
+
+
+@pytest.mark.parametrize("name", ["puma560", "scara"])
+def test_robots_as_table_and_json(name: str, figures, run_rne) -> None:
+    model = load_urdf(name)
+    text = run_rne("info", name).out
+    assert all(joint_name in text for joint_name in model.joint_names)
+    assert f"total mass: {model.mass:.6g} kg" in text
+    report = figures("info", name)
+    assert report["mass"] == model.mass
+    np.testing.assert_allclose([j["gravity_effort"] for j in report["joints"]], gravity_torque(model, model.neutral))
+    np.testing.assert_allclose([j["rotor_inertia"] for j in report["joints"]], model.parameters[:, ROTOR], rtol=1e-15)
+
+
+def test_the_sample_arm_in_numbers() -> None:
+    info = describe(load_urdf(ARM))
+    (row,) = info["joints"]
+    assert row == {
+        "name": "shoulder", "kind": "revolute", "parent": "base", "child": "upper", "lower": -1.0, "upper": 2.0,
+        "velocity": 4.0, "effort": 30.0, "viscous": 0.5, "coulomb": 0.25, "rotor_inertia": 0.0,
+        "gravity_effort": pytest.approx(-2.0 * 9.81 * 0.1),
+    }  # fmt: skip
+    assert info["links"] == [
+        {"name": "base", "mass": 0.0, "com": [0.0, 0.0, 0.0], "moves_with": None},
+        {"name": "upper", "mass": 2.0, "com": [0.1, 0.0, 0.0], "moves_with": "shoulder"},
+    ]
 
 
 def test_a_robot_as_table_and_json(figures, run_rne, tmp_path: Path) -> None:

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
+
+from support.wheel import NOT_ROBOTS, wheel_urdf, wheel_urdfs
 
 import rne_dynamics as rne
 from rne_dynamics.description import share as wheel
 from rne_dynamics.description.share import shipped_models, shipped_robots
+
+#: The arms and humanoids that one looks for first.
+KNOWN = {
+    "ur10": "ur10_robot.urdf", "ur5": "ur5_robot.urdf", "ur3": "ur3_robot.urdf", "baxter": "baxter.urdf",
+    "talos_reduced": "talos_reduced.urdf",
+}  # fmt: skip
 
 
 def test_all_robots_are_listed_with_their_joints(figures, run_rne):
@@ -19,6 +28,21 @@ def test_all_robots_are_listed_with_their_joints(figures, run_rne):
     assert listed["ur10"]["joints"] == rne.load_urdf("ur10").n == 6
     text = run_rne("list").out
     assert all(name in text for name in listed)
+
+
+def test_every_urdf_of_the_wheel_has_one_name():
+    found = wheel.example_robots()
+    assert set(found.values()) == {path for path in wheel_urdfs() if path.name not in NOT_ROBOTS}
+    for name, file in KNOWN.items():
+        assert found[name] == wheel_urdf(file)
+
+
+def test_shipped_robots_and_files_take_precedence(tmp_path, monkeypatch):
+    panda = rne.load_urdf("panda")
+    assert panda.n == 7  # the wheel's has fingers too
+    monkeypatch.chdir(tmp_path)
+    Path("ur10").write_text('<robot name="mine"><link name="base"/></robot>')
+    assert rne.load_urdf("ur10").name == "mine"
 
 
 def test_without_the_wheel_the_message_says_how_to_get_it(monkeypatch, run_rne):

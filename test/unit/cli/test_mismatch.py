@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,6 +80,18 @@ def test_springs_of_an_arm_without_rotors_have_assumed_ones(monkeypatch: pytest.
     said = run_rne("compare", "panda", "--seconds", "0.1", "--springs", "--law", "computed_torque").out
     assert "that of their links at the start" in " ".join(said.split())
     assert re.search(r"computed_torque[^0-9]*100 ", said)
+
+
+@pytest.mark.slow  # Dask starts for seconds
+def test_dask_gives_the_same_figures(capsys: pytest.CaptureFixture[str], run_rne) -> None:
+    distributed: Any = pytest.importorskip("dask.distributed")
+    words = ["compare", "puma560", "--seconds", "0.1", "--law", "computed_torque", "--trials", "2", "--json"]
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster:
+        assert main([*words, "--dask", cluster.scheduler_address]) == 0
+    there = capsys.readouterr().out
+    assert there == run_rne(*words, "--processes", "1").out
 
 
 def test_the_extra_of_dask_is_named(monkeypatch: pytest.MonkeyPatch, run_rne) -> None:

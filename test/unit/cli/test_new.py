@@ -14,6 +14,7 @@ from support.hardware_files import flat
 from support.urdf_text import arm
 
 import rne_dynamics as rne
+from rne_dynamics.cli.main import main
 from rne_dynamics.control.gains import Gains, check_gains
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.model.tree import JointKind
@@ -104,6 +105,32 @@ def test_a_file_is_replaced_only_with_force_and_never_the_robot(tmp_path, monkey
     assert "the robot's own file" in run_rne("new", "bar.yaml", "--out", "bar.yaml", "--force", code=1).err
     run_rne("new", "bar.yaml")
     assert Path("bar_params.yaml").is_file()
+
+
+def test_the_next_commands_can_be_typed(tmp_path, monkeypatch, figures, run_rne):
+    monkeypatch.chdir(tmp_path)
+    Path("my arm.urdf").write_text(arm())
+    monkeypatch.setenv("PATH", str(tmp_path))
+    check, guide, last = figures("new", "my arm.urdf")["next"]
+    assert check.endswith(" check 'my arm.urdf'")
+    assert guide.endswith(" guide 'my arm.urdf' --config 'my arm.yaml'")
+    assert last.endswith(" demo --robot 'my arm.urdf' --config 'my arm.yaml'")
+    ros2 = tmp_path / "ros2"
+    ros2.write_text("")
+    ros2.chmod(0o755)
+    assert figures("new", "my arm.urdf", "--force")["next"][2] == (
+        "ros2 launch rne_dynamics simulated_arm.launch.py 'urdf:=my arm.urdf' config:='my arm.yaml'"
+    )
+
+
+def test_names_that_yaml_would_misread(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for k, name in enumerate(("on", "1", "null", "a b", "12e3", "arm.joint-1")):
+        Path("my_arm.urdf").write_text(arm(('name="shoulder"', f'name="{name}"')))
+        assert main(["new", "my_arm.urdf", "--force"]) == 0, k
+        robot = rne.load_urdf("my_arm.urdf")
+        assert parsed("my_arm.yaml", robot)["simulator"]["joints"] == (name,)
+    capsys.readouterr()
 
 
 @pytest.mark.slow

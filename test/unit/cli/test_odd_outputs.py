@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from importlib import util
@@ -31,6 +32,14 @@ def test_a_full_disk_behind_standard_output_is_one_line():
         )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr == "rne info: No space left on device\n"
+
+
+def test_ctrl_c_while_a_command_is_imported_is_one_line(monkeypatch, run_rne):
+    def interrupted(name):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(importlib, "import_module", interrupted)
+    assert run_rne("info", "planar2", code=130).err == "rne info: interrupted\n"
 
 
 def test_figures_need_matplotlib_before_the_work(monkeypatch, run_rne):

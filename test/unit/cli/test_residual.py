@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from support.logged_arms import faults, logged
 
+from rne_dynamics.cli.main import main
+
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
@@ -61,6 +63,13 @@ def test_faults_are_said_and_their_fix_works(table, fault, said, fixed, figures,
     assert again["mean_norm"] == pytest.approx(right["mean_norm"], rel=1e-6)
 
 
+def test_columns_by_number_and_band(table, figures):
+    words = ["residual", "puma560", table["log"], "--band", "3"]
+    named, numbers = figures(*words), figures(*words, "--columns", "t=1,q=2-7,tau=14-19")
+    assert numbers["joints"] == named["joints"]
+    assert numbers["logs"][0]["band"] == 3.0
+
+
 @pytest.mark.parametrize(("robot", "words", "said"), [
     ("puma560", ["--columns", "positions"], "--columns is 'positions'"),
     ("puma560", ["--gains", "1,2"], "6 with commas"),
@@ -74,3 +83,15 @@ def test_faults_are_said_and_their_fix_works(table, fault, said, fixed, figures,
 ])  # fmt: skip
 def test_arguments_that_make_no_sense(table, robot, words, said, run_rne):
     assert said in run_rne("residual", robot, table["log"], *words, code=1).err
+
+
+def test_joints_that_were_not_logged_are_locked(tmp_path, run_rne, figures):
+    log = tmp_path / "run.npz"
+    assert main(["simulate", "puma560", "--seconds", "2", "--out", str(log)]) == 0
+    arrays = dict(np.load(log))
+    few = {name: arrays[name][:, :5] for name in ("q", "effort")}
+    np.savez(log, time=arrays["time"], **few)
+    assert "--lock holds joints that were not logged" in run_rne("residual", "puma560", log, code=1).err
+    report = figures("residual", "puma560", log, "--lock", "joint6=0")
+    assert len(report["joints"]) == 5
+    assert report["mean_norm"] < 0.1 * report["measured_norm"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.urdf_text import link, robot
+from support.urdf_text import arm, link, robot
 
 from rne_dynamics.description.share import shipped_robots
 
@@ -63,6 +63,14 @@ def test_a_floating_arm_falls(tmp_path, simulated):
     assert [j["velocity_end"] for j in report["joints"]][:3] == pytest.approx([0.0, 0.0, -0.981])
 
 
+def test_effort_limits_of_zero_are_taken_as_not_given(tmp_path, run_rne):
+    path = tmp_path / "arm.urdf"
+    path.write_text(arm(('effort="30"', 'effort="0"')))
+    said = run_rne("simulate", path, "--seconds", "0.3")
+    assert "no effort limit (or 0), which counts as unlimited: shoulder" in said.err
+    assert " - " in said.out
+
+
 def test_the_pantographs_quintic_ends_in_the_torques_that_hold_it(simulated):
     report = simulated("pantograph", "--preset", "quintic", "--dt", "0.001")
     assert report["seconds"] == 5.0
@@ -70,6 +78,13 @@ def test_the_pantographs_quintic_ends_in_the_torques_that_hold_it(simulated):
         assert abs(joint["effort_start"] - joint["static_start"]) < 1e-3
         assert abs(joint["effort_end"] - joint["static_end"]) < 1e-3
         assert joint["rms_error"] < 1e-5
+
+
+@pytest.mark.slow
+def test_the_pantographs_free_oscillations_keep_their_energy(simulated):
+    report = simulated("pantograph", "--preset", "second-hanging")
+    assert report["seconds"] == 10.0
+    assert report["energy_change"] < 1e-9
 
 
 @pytest.mark.slow

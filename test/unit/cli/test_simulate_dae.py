@@ -38,3 +38,10 @@ def test_logs_hold_the_reactions_that_other_formulations_give(tmp_path, run_rne)
             assert np.linalg.norm(saved["reactions"][-1, j, :3]) == pytest.approx(np.linalg.norm(wanted[joint][:3]))
     assert {"reaction/joint1/fx", "position_error"} <= set(files[1].read_text().splitlines()[0].split(","))
     assert "joints kept to" in files[2].read_text()
+
+
+@pytest.mark.slow
+def test_drift_shows_without_stabilization(figures):
+    words = ("planar2", "--start", "joint1=1", "--dt", "0.005", "--seconds", "0.4", "--dae")
+    alone, kept = (figures("simulate", *words, how)["constraints"] for how in ("none", "projection"))
+    assert alone["position_error"] > 1e3 * kept["position_error"]

@@ -11,6 +11,8 @@ from support.flexible_links import cloud_arm
 import rne_dynamics as rne
 from rne_dynamics.cli import main as cli
 from rne_dynamics.cli.simulated import verify
+from rne_dynamics.flexible.equations import EquationsOfMotion
+from rne_dynamics.verification import agreement
 from rne_dynamics.verification.agreement import compare_flexible
 from rne_dynamics.verification.closed_engines import CLOSED_ENGINES
 from rne_dynamics.verification.engines import ENGINES, QUANTITIES
@@ -50,6 +52,19 @@ def test_disagreement_is_an_exit_code(capsys, monkeypatch):
     assert "DISAGREEMENT" in capsys.readouterr().out
     assert cli.main(["verify", "planar2", "--states", "1", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["pairs"][0]["relative"] == "inf"
+
+
+@pytest.mark.slow
+def test_disagreement_of_a_flexible_arm_is_an_exit_code(capsys, monkeypatch):
+    real = agreement.energy_equations
+
+    def spoilt(*args, **kwargs):
+        J, bias = real(*args, **kwargs)
+        return EquationsOfMotion(J, bias * (1.0 + 1e-9))
+
+    monkeypatch.setattr(agreement, "energy_equations", spoilt)
+    assert cli.main(["verify", "flexible_beam", "--states", "2"]) == 1
+    assert "DISAGREEMENT" in capsys.readouterr().out
 
 
 def test_links_that_are_no_beams_are_compared_too():

@@ -60,6 +60,19 @@ def test_entries_of_the_other_file_hold_where_there_are_no_own_ones(folder: Path
     assert third.mass == pytest.approx(own.mass + 18.0)
 
 
+def test_files_build_on_files_that_build_on_files(folder: Path) -> None:
+    (folder / "third.yaml").write_text("based_on: own.yaml\nrotors: none\n")
+    third = rne.load_model(folder / "third.yaml")
+    assert joint_friction(third).stribeck.max() == 0.8
+    assert not any(joint.rotor_inertia for joint in third.tree.joints)
+
+
+def test_another_urdf_takes_the_place_of_the_first(folder: Path) -> None:
+    (folder / "heavy.urdf").write_text(ARM.replace('<mass value="2"/>', '<mass value="20"/>'))
+    (folder / "own.yaml").write_text("based_on: robots/base.yaml\nurdf: heavy.urdf\n")
+    assert rne.load_model(folder / "own.yaml").mass > 2.0 * rne.load_model(folder / "robots/base.yaml").mass
+
+
 def test_models_that_ship_can_be_built_on() -> None:
     plain = rne.load_model("four_bar")
     heavy = rne.load_model("based_on: four_bar\npayload: {link: rocker, mass: 1}\n")

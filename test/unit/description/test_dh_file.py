@@ -13,6 +13,7 @@ import rne_dynamics as rne
 from rne_dynamics.cli.main import main
 from rne_dynamics.description.model_file import urdf_source
 from rne_dynamics.errors import DescriptionError
+from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.ros.node.robot import load_robot
 
 TABLE = """\
@@ -105,6 +106,19 @@ def test_nodes_take_it_and_publish_its_urdf(file: Path) -> None:
     read = urdf_source(file)
     assert read.name == f"{file} (as URDF)"
     assert rne.load_urdf(read.data.decode()).joint_names == ("waist", "joint2", "joint3")
+
+
+def test_loops_on_a_table() -> None:
+    """A four-bar linkage: three rows, and the last pin as a loop."""
+    rows = "".join(f"    - {{a: {a}, mass: 1, inertia: [0.01, 0, 0, 0.01, 0, 0.01]}}\n" for a in (0.2, 0.5, 0.4))
+    text = (
+        f"dh:\n  convention: standard\n  links:\n{rows}"
+        "actuated: [joint1]\nposture: {joint1: 1.5, joint2: -1.2, joint3: -1.7}\n"
+        "loops:\n  - {name: pin, kind: revolute, a: {link: base_link, xyz: [0.5, 0, 0]}, b: {link: link3}}\n"
+    )
+    mechanism = rne.load_model(text)
+    assert isinstance(mechanism, Mechanism)
+    assert mechanism.joint_names == ("joint1",)
 
 
 @pytest.mark.parametrize(

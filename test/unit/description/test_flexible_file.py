@@ -10,6 +10,8 @@ from support.modal_writer import save_modal_link
 from support.urdf_text import changed, joint, link, robot
 
 import rne_dynamics as rne
+from rne_dynamics.description.model_file import examine_model
+from rne_dynamics.description.sources import read_source
 from rne_dynamics.errors import DescriptionError, ModelError
 from rne_dynamics.model.flexible.arm import carried
 from rne_dynamics.model.flexible.beam import Beam
@@ -112,6 +114,19 @@ def test_tapers_are_of_finite_elements_by_default() -> None:
     beam = "length: 0.5, mass_per_length: 0.2, EI: 1, modes: {y: 2}, damping: 0.01"
     for shapes, tip in (("clamped_mass", "carried"), ("clamped_free", "{mass: 0}")):
         assert_same(one(f"{beam}, shapes: {shapes}"), one(f"{beam}, shapes: {shapes}, tip: {tip}"))
+
+
+def test_shapes_of_a_free_tip_have_no_tip_load_by_default() -> None:
+    beam = "length: 0.5, mass_per_length: 0.2, EI: 1, modes: {y: 2}, damping: 0.01"
+    tip = "tip: {mass: 0.1, inertia: [0, 0, 0.0005]}"
+    for shapes in ("clamped_mass", "pinned", "finite_element"):
+        assert_same(one(f"{beam}, shapes: {shapes}"), one(f"{beam}, shapes: {shapes}, tip: carried"))
+        assert_same(one(f"{beam}, shapes: {shapes}"), one(f"{beam}, shapes: {shapes}, {tip}"))
+    free = one(f"{beam}, shapes: clamped_free")
+    assert_same(free, one(f"{beam}, shapes: clamped_free, tip: {{mass: 0}}"))
+    loaded = one(f"{beam}, shapes: clamped_free, tip: carried")  # its damping is that of slower vibrations
+    np.testing.assert_array_equal(loaded.stiffness, free.stiffness)
+    assert np.trace(loaded.damping) > np.trace(free.damping)
 
 
 def test_modal_matrices_from_a_file_in_its_folder(tmp_path: Path) -> None:
@@ -326,6 +341,13 @@ def test_faults_have_line_link_value_and_fix(fault: str) -> None:
         at = message.index(part, at) + len(part)
     assert "\n" not in message
     assert "; " in message  # what to do
+
+
+def test_all_faults_are_found_at_once() -> None:
+    report = examine_model(read_source(changed(ARM, ("y: 1.0", "y: x"), ("elements: 12", "elements: x")))).report
+    assert [f.line for f in report.findings] == [7, 18]
+    report = examine_model(read_source(changed(ARM, ("{y: 2}", "{z: 2}"), ("link: link2", "link: link9")))).report
+    assert [f.line for f in report.findings] == [7, 10]
 
 
 @pytest.mark.parametrize(("last", "said"), [

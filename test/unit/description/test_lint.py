@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from support.urdf_text import ARM, INERTIA, arm, arm_and, joint, link, robot
@@ -393,6 +394,18 @@ def test_one_link_that_outweighs_all_others() -> None:
     chain_of = [link("l0"), *(x for i in range(MOST_COORDINATES + 1) for x in (
         link(f"l{i + 1}"), joint(f"j{i}", f"l{i}", f"l{i + 1}")))]
     assert any(f"at most {MOST_COORDINATES} are allowed" in f.message for f in lint(robot(*chain_of)).findings)
+
+
+@pytest.mark.slow
+def test_many_faults_and_many_links_end_in_seconds() -> None:
+    count = MOST_COORDINATES
+    links = [link(f"l{i}") for i in range(count)]
+    dangling = [joint(f"j{i}", f"x{i}", f"l{i}") for i in range(count)]
+    start = time.process_time()
+    assert len(lint(robot(*links, *dangling)).of(Severity.ERROR)) >= count
+    (finding,) = lint(robot(*links, *dangling, joint("one", "l0", "more"))).findings
+    assert f"at most {MOST_COORDINATES} are allowed" in finding.message
+    assert time.process_time() - start < 30.0
 
 
 def test_real_faults_in_published_robots_are_found() -> None:

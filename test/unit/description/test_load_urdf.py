@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import logging
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -10,7 +12,27 @@ from support.urdf_text import ARM, arm, arm_and, joint, link, robot
 from rne_dynamics.advice import rne as typed
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import ModelError
-from rne_dynamics.model.tree import Friction, Limits, rotation_about
+from rne_dynamics.model.tree import Friction, JointKind, Limits, rotation_about
+
+
+def test_the_sample_arm_is_read_whole() -> None:
+    model = load_urdf(ARM)
+    assert (model.name, model.n, model.joint_names, model.link_names) == ("arm", 1, ("shoulder",), ("base", "upper"))
+    assert (model.lower[0], model.upper[0], model.velocity_limit[0], model.effort_limit[0]) == (-1.0, 2.0, 4.0, 30.0)
+    shoulder = model.tree.joint("shoulder")
+    assert shoulder.kind is JointKind.REVOLUTE
+    np.testing.assert_array_equal(shoulder.axis, [0.0, 1.0, 0.0])
+    np.testing.assert_array_equal(shoulder.position, [0.0, 0.0, 0.5])
+    assert (shoulder.friction.viscous, shoulder.friction.coulomb_forward, shoulder.friction.coulomb_backward) == (
+        0.5,
+        0.25,
+        0.25,
+    )
+    inertia = model.tree.links[1].inertia
+    assert inertia is not None
+    assert inertia.mass == 2.0
+    np.testing.assert_array_equal(inertia.com, [0.1, 0.0, 0.0])
+    np.testing.assert_array_equal(inertia.inertia, np.diag([0.02, 0.03, 0.04]))
 
 
 def test_base_and_gravity_reach_the_model() -> None:
@@ -106,6 +128,11 @@ REFUSED_BY_URDF_PARSER_PY = """
 """
 
 
+def test_what_dynamics_does_not_need_never_stops_it() -> None:
+    model = load_urdf(arm_and(REFUSED_BY_URDF_PARSER_PY, ('name="arm"', 'name="arm" version="7.x"')))
+    assert model.mass == 3.0
+
+
 def test_loading_prints_nothing_and_warns_through_logging(
     capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -115,3 +142,18 @@ def test_loading_prints_nothing_and_warns_through_logging(
     assert any("effort is 0" in record.getMessage() for record in caplog.records)
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert any(f"`{typed('check')}` lists them" in warning for warning in warnings)
+
+
+def test_loading_prints_nothing_where_logging_is_not_set_up() -> None:
+    code = "import sys; from rne_dynamics.description.urdf import load_urdf; load_urdf(sys.stdin.read())"
+    text = arm_and(REFUSED_BY_URDF_PARSER_PY, ('effort="30"', 'effort="0"'))
+    done = subprocess.run([sys.executable, "-c", code], input=text, text=True, capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+@pytest.mark.slow
+def test_a_long_chain_is_no_matter_of_recursion() -> None:
+    count = 1500
+    links = [link(f"l{i}") for i in range(count + 1)]
+    joints = [joint(f"j{i}", f"l{i}", f"l{i + 1}") for i in range(count)]
+    assert load_urdf(robot(*links, *reversed(joints))).n == count

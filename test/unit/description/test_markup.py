@@ -27,6 +27,16 @@ def test_declared_encodings_are_read(encoding: str) -> None:
     assert read_markup(data, "f").attributes["name"] == "Käfer"
 
 
+def test_an_override_wins_over_the_declared_encoding() -> None:
+    data = '<?xml version="1.0" encoding="latin-1"?><robot name="Käfer"/>'.encode()
+    assert read_markup(data, "f", "utf-8").attributes["name"] == "Käfer"
+
+
+@pytest.mark.parametrize("data", [b"", b" \n\t\n", b"\xef\xbb\xbf"])
+def test_empty_files(data: bytes) -> None:
+    assert fault(data).startswith("arm.urdf:1: file: ")
+
+
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
@@ -84,6 +94,31 @@ def test_entities_and_external_document_types_are_refused_at_once(document: str)
     assert time.process_time() - start < 1.0
     assert "<!DOCTYPE" in message
     assert "delete the DOCTYPE" in message
+
+
+def test_a_bare_doctype_is_harmless() -> None:
+    assert read_markup(b"<!DOCTYPE robot><robot/>", "f").tag == "robot"
+
+
+def test_deep_nesting_is_refused() -> None:
+    assert f"nested deeper than {DEEPEST}" in fault(b"<a>" * 100_000)
+    assert f"nested deeper than {DEEPEST}" in fault(b"<robot><visual>" + b"<a>" * 100_000)
+
+
+@pytest.mark.slow
+def test_too_many_elements_are_refused() -> None:
+    start = time.process_time()
+    assert f"more than {MOST_ELEMENTS} elements" in fault(b"<robot>" + b"<a/>" * (MOST_ELEMENTS + 10))
+    assert time.process_time() - start < 20.0
+
+
+def test_long_text_and_attributes_end_quickly() -> None:
+    start = time.process_time()
+    root = read_markup(b"<robot name='" + b"x" * LONGEST + b"'>" + b"y\n" * 5_000_000 + b"</robot>", "f")
+    assert len(root.text) <= 2000
+    with pytest.raises(FaultyDescriptionError, match="an attribute of more than"):
+        read_markup(b"<robot name='" + b"x" * 5_000_000 + b"'/>", "f")
+    assert time.process_time() - start < 20.0
 
 
 def test_deep_nesting_and_many_elements_are_refused_and_long_text_is_read() -> None:

@@ -13,7 +13,7 @@ from rne_dynamics.advice import rne as typed
 from rne_dynamics.description.model_file import examine_model
 from rne_dynamics.description.model_schema import KINDS
 from rne_dynamics.description.share import share_file
-from rne_dynamics.description.sources import read_source
+from rne_dynamics.description.sources import names_model_file, read_source
 from rne_dynamics.errors import DescriptionError, ModelError
 from rne_dynamics.model.layout import COULOMB_BACKWARD, COULOMB_FORWARD, ROTOR, VISCOUS
 from rne_dynamics.model.mechanism import Mechanism
@@ -106,6 +106,13 @@ def test_without_loops_it_is_a_robot() -> None:
         np.testing.assert_array_equal(rne.load_model(source).parameters, rne.load_urdf(source).parameters)
 
 
+def test_what_load_urdf_takes_is_loaded_as_it_does() -> None:
+    for source in ("puma560", ARM, ARM.encode(), share_file("urdf/scara.urdf")):
+        assert not names_model_file(source)
+        model = rne.load_model(source)
+        np.testing.assert_array_equal(model.parameters, rne.load_urdf(source).parameters)
+
+
 def test_where_a_model_file_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "arm.urdf").write_text(ARM)
@@ -124,6 +131,22 @@ def test_where_a_model_file_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         rne.load_model("pantograf")
     with pytest.raises(DescriptionError, match="larger than 200 kB"):
         rne.load_model("urdf: x\n" + "#" * 1_000_000)
+
+
+def test_xacro_arguments_reach_the_urdf(tmp_path: Path) -> None:
+    (tmp_path / "arm.xacro").write_text(
+        '<robot name="a" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:arg name="m" default="1"/>'
+        '<link name="l"><inertial><mass value="$(arg m)"/></inertial></link></robot>'
+    )
+    (tmp_path / "model.yaml").write_text("urdf: arm.xacro")
+    assert rne.load_model(tmp_path / "model.yaml", mappings={"m": "4"}).mass == 4.0
+
+
+def test_names_may_look_like_yaml_values(tmp_path: Path) -> None:
+    urdf = robot(link("on"), link("1"), link("y"), joint_text("no", "on", "1"), joint_text("7", "1", "y"))
+    file = tree("urdf: tree.urdf\nrotors: {no: 1, 7: 2}\npayload: {link: y, mass: 1}\n", tmp_path, urdf)
+    model = rne.load_model(file)
+    assert model.parameters[:, ROTOR].tolist() == [1.0, 2.0]
 
 
 #: What is changed in `FOUR_BAR`, and what the message then says; * stands for anything.
@@ -284,6 +307,11 @@ def test_files_as_a_whole(text: str, expected: str) -> None:
     with pytest.raises(DescriptionError) as caught:
         rne.load_model(text)
     assert str(caught.value).startswith(expected)
+
+
+def test_large_files_are_refused() -> None:
+    with pytest.raises(DescriptionError, match="larger than 200 kB"):
+        rne.load_model("urdf: x\n" + "#" * 1_000_000)
 
 
 def test_joints_that_cannot_be_driven(tmp_path: Path) -> None:

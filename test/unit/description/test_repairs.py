@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from rne_dynamics.description.model_file import load_model
+
 pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip install '.[test]'")
 
 import numpy as np
@@ -137,6 +139,21 @@ def test_what_stays_refused(change: tuple[str, str]) -> None:
     assert not report.repairable
 
 
+def test_lines_after_skipped_blanks_are_those_of_the_file() -> None:
+    text = f'\n \n<?xml version="1.0"?>\n{arm(("0 1 0", "0 0 0"))}'
+    assert [(f.line, f.severity.value) for f in lint(text, lenient=True).findings] == [(1, "warning"), (16, "error")]
+    assert lint("\n<?xml version='1.0'?>\n<robot>\n<link></robot>", lenient=True).findings[0].line == 4
+
+
+def test_all_repairs_at_once_with_other_faults() -> None:
+    text = arm(
+        ('lower="-1"', 'lower="3"'), ('effort="30"', 'effort="-1"'), ('velocity="4"', 'velocity="-1"'),
+        ('<axis xyz="0 1 0"/>', '<axis xyz="0 1 0"/><axis xyz="0 1 0"/><axis xyz="1 0 0"/><xacro:x/>'),
+    )  # fmt: skip
+    assert len(lint(text, lenient=True).repairs) == 6
+    assert not lint(text.replace('value="2"', 'value="-2"')).repairable
+
+
 def test_commands_take_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "arm.urdf"
     path.write_text(REPAIRED["two_origins"][0])
@@ -147,3 +164,11 @@ def test_commands_take_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         assert main([command, str(path), "--lenient"]) == 0
         done = capsys.readouterr()
         assert "the first is used" in (done.out if command == "check" else done.err)
+
+
+def test_of_a_model_file_the_urdf_is_repaired(tmp_path: Path) -> None:
+    (tmp_path / "arm.urdf").write_text(REPAIRED["effort_of_minus_one"][0])
+    (tmp_path / "arm.yaml").write_text("urdf: arm.urdf\nfriction:\n  shoulder: {viscous: 1.0}\n")
+    with pytest.raises(DescriptionError, match="effort is -1"):
+        load_model(tmp_path / "arm.yaml")
+    assert load_model(tmp_path / "arm.yaml", lenient=True).effort_limit[0] == math.inf

@@ -66,6 +66,13 @@ def test_paths_text_bytes_and_uris_give_the_same_robot(file: Path, package: Path
     assert refusal(file.as_uri()).startswith(f"{file}:13: joint 'shoulder' <axis>: ")
 
 
+def test_a_shipped_name_wins_over_a_file_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "puma560").write_text(ARM)
+    monkeypatch.chdir(tmp_path)
+    assert load_urdf("puma560").n == 6
+    assert load_urdf("./puma560").n == 1
+
+
 def test_what_is_not_there_names_what_is_near(file: Path) -> None:
     assert "did you mean 'puma560'?" in refusal("puma")
     assert f"does not exist; did you mean {str(file)!r}" in refusal(file.with_name("my_arm.urdf"))
@@ -80,6 +87,40 @@ def test_folders_and_unreadable_files(tmp_path: Path) -> None:
         ('<robot name="\ud800"/>', "<text>:1: has the lone surrogate '\\ud800'"),
     ):  # fmt: skip
         assert said in refusal(source)
+
+
+def test_a_string_is_what_it_is_whatever_encoding_it_declares() -> None:
+    assert load_urdf('<?xml version="1.0" encoding="utf-16"?>' + arm(('"arm"', '"Käfer"'))).name == "Käfer"
+
+
+def test_files_of_100_megabytes_are_refused_at_once(tmp_path: Path) -> None:
+    large = tmp_path / "large.urdf"
+    with large.open("wb") as stream:
+        stream.truncate(100 * 1024 * 1024)
+    for source in (large, b"<" * 100_000_000, "<" * 100_000_000):
+        start = time.process_time()
+        assert f"larger than {MOST_BYTES // 1_000_000} MB" in refusal(source)
+        assert time.process_time() - start < 0.5
+
+
+def test_endless_files_and_input_are_refused() -> None:
+    assert "larger than" in refusal(Path("/dev/zero"))
+    with pytest.raises(DescriptionError, match="<stdin> is larger than"):
+        read_stdin(io.BytesIO(b" " * (MOST_BYTES + 1)))
+
+
+def test_the_largest_file_allowed_ends_in_seconds(tmp_path: Path) -> None:
+    path = tmp_path / "padded.urdf"
+    path.write_text(ARM + "<!--" + "x" * (MOST_BYTES - len(ARM) - 7) + "-->")
+    start = time.process_time()
+    assert load_urdf(path).n == 1
+    assert time.process_time() - start < 10.0
+
+
+def test_standard_input() -> None:
+    source = read_stdin(io.BytesIO(ARM.encode()))
+    assert source.name == "<stdin>"
+    assert load_urdf(source).n == 1
 
 
 def test_files_of_100_megabytes_and_endless_ones_are_refused_at_once(tmp_path: Path) -> None:
@@ -130,6 +171,12 @@ def test_ros_package_path_holds_packages_or_folders_of_them(package: Path, monke
         assert load_urdf("package://arm_description/urdf/arm.urdf").n == 1
 
 
+def test_the_package_finds_itself_without_ros(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
+    monkeypatch.delenv("ROS_PACKAGE_PATH", raising=False)
+    assert load_urdf("package://rne_dynamics/urdf/puma560.urdf").n == 6
+
+
 @pytest.fixture
 def xacro_file(tmp_path: Path) -> Path:
     path = tmp_path / "arm.urdf.xacro"
@@ -145,6 +192,15 @@ def test_xacro_with_arguments(xacro_file: Path, package: Path, file: Path) -> No
     assert "(mass) are for xacro only; give a file that ends in .xacro" in refusal(file, mappings={"mass": "1"})
     xacro_file.write_text('<!DOCTYPE robot [<!ENTITY x SYSTEM "file:///etc/passwd">]>' + XACRO)
     assert "<!DOCTYPE robot>" in refusal(xacro_file)
+
+
+def test_xacro_includes_from_its_own_folder(xacro_file: Path) -> None:
+    (xacro_file.parent / "part.xacro").write_text(
+        '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:property name="more" value="2"/></robot>'
+    )
+    include = '<xacro:include filename="part.xacro"/><xacro:property name="half" value="${more}"/>'
+    xacro_file.write_text(XACRO.replace('<xacro:property name="half" value="${float(1) / 2}"/>', include))
+    assert load_urdf(xacro_file).tree.links[0].inertia.com[0] == 2.0  # type: ignore[union-attr]  # it has one
 
 
 FIND = '<xacro:include filename="$(find arm_description)/part.xacro"/>'
@@ -218,6 +274,22 @@ def test_xacro_faults_are_one_plain_sentence_with_their_place(
     assert fix in message.rpartition("; ")[2]
     assert "<class" not in message
     assert capfd.readouterr() == ("", "")
+
+
+def test_xacro_files_are_checked_before_xacro_sees_them_and_a_failure_leaves_nothing_behind(xacro_file: Path) -> None:
+    xacro_file.write_text('<!DOCTYPE robot [<!ENTITY x SYSTEM "file:///etc/passwd">]>' + XACRO)
+    assert "<!DOCTYPE robot>" in refusal(xacro_file)
+    xacro_file.write_text("<robot>\n<link></robot>")
+    assert refusal(xacro_file).startswith(f"{xacro_file}:2: XML: mismatched tag")
+    xacro_file.write_text(XACRO.replace("</robot>", f"{XACRO_FAULTS['recursion'][0]}</robot>"))
+    assert "without end" in refusal(xacro_file)
+    xacro_file.write_text(XACRO)
+    assert load_urdf(xacro_file).mass == 2.0
+
+
+def test_arguments_without_xacro_are_refused(file: Path) -> None:
+    for source in (file, ARM):
+        assert "(mass) are for xacro only; give a file that ends in .xacro" in refusal(source, mappings={"mass": "1"})
 
 
 def test_xacro_that_is_missing_names_the_fix(xacro_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

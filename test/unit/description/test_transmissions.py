@@ -38,6 +38,19 @@ def test_rotor_inertia_times_ratio_squared_from_every_way_of_writing(inside: str
     assert reflected(inside) == pytest.approx(0.2, rel=1e-12)
 
 
+@pytest.mark.parametrize(("inside", "inertia"), [("rotorInertia", 2e-5), ("mechanicalReduction", 0.0)])
+def test_the_ratio_is_one_and_the_inertia_zero_where_none_is_given(inside: str, inertia: float) -> None:
+    assert reflected(f"{JOINT}<actuator><{inside}>2e-5</{inside}></actuator>") == inertia
+
+
+def test_transmissions_of_ros2_control_count() -> None:
+    text = arm_and(
+        f"<ros2_control><transmission>{JOINT}<actuator><rotor_inertia>1e-4</rotor_inertia>"
+        "<mechanical_reduction>10</mechanical_reduction></actuator></transmission></ros2_control>"
+    )
+    assert load_urdf(text).tree.joint("shoulder").rotor_inertia == pytest.approx(1e-2)
+
+
 def test_two_drives_on_a_joint_add_up_with_a_warning() -> None:
     """Also of ros2_control; the ratio is 1 where none is given."""
     one = f"<transmission>{JOINT}<actuator><rotorInertia>1e-3</rotorInertia></actuator></transmission>"

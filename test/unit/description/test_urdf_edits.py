@@ -50,6 +50,11 @@ def test_only_the_inertia_is_new(link):
     assert "".join(outside.split()).replace("></link>", "/>") == "".join(expected.split()).replace("></link>", "/>")
 
 
+def test_links_without_new_inertia_are_not_touched():
+    text = document(LINKS[-1])
+    assert with_inertias(read_source(text), {}) == text
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "iso-8859-1"])
 def test_the_result_is_utf_8(encoding):
     declared = encoding.removesuffix("-sig")

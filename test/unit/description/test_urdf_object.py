@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
+from support.urdf_text import ARM
 from support.wheel import wheel_urdf
 from urdf_parser_py.urdf import URDF, Inertia, Inertial, Joint, JointLimit, JointMimic, Link, Pose, Robot
 
@@ -73,3 +77,8 @@ def test_a_faulty_robot_is_refused_by_its_element(fault: str) -> None:
 def test_other_objects_and_arguments_of_xacro_are_refused(source, options, said) -> None:
     with pytest.raises(DescriptionError, match=said):
         rne.load_urdf(source, **options)
+
+
+def test_urdf_parser_py_is_not_imported_without_its_objects() -> None:
+    code = f"import sys, rne_dynamics as rne; rne.load_urdf({ARM!r}); assert 'urdf_parser_py' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -84,6 +84,20 @@ def test_every_kind_of_joint_odd_names_and_missing_bounds() -> None:
     assert slide == Limits(upper=2.0), "without an effort limit controllers do not start"
 
 
+def test_a_payload_and_a_locked_joint_are_written() -> None:
+    robot = rne.load_urdf("puma560", payload=rne.Payload("link6", 2.0, (0, 0, 0.1)), lock={"joint2": 0.4})
+    again = rne.load_urdf(rne.to_urdf(robot))
+    assert again.joint_names == robot.joint_names
+    assert again.mass == pytest.approx(robot.mass, rel=1e-15)
+
+
+def test_friction_by_direction_is_refused() -> None:
+    tree = rne.load_urdf("planar2").tree
+    joint = replace(tree.joints[0], friction=Friction(0.1, 1.0, 2.0))
+    with pytest.raises(ModelError, match="joint 'joint1': Coulomb friction is 1 forward and 2 backward; URDF has one"):
+        rne.to_urdf(replace(tree, joints=(joint, *tree.joints[1:])))
+
+
 def test_what_urdf_cannot_say_is_refused() -> None:
     tree = rne.load_urdf("planar2").tree
     joint = replace(tree.joints[0], friction=Friction(0.1, 1.0, 2.0))

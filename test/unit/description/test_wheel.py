@@ -7,6 +7,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from support.robots import WHEEL
+from urdf_parser_py.urdf import URDF
+
+from rne_dynamics.description.urdf_tree import rotation_rpy
 
 pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip install '.[test]'")
 
@@ -36,6 +40,12 @@ def soft_limits(path: Path) -> dict[str, tuple[float, float]]:
         for joint in ElementTree.parse(path).getroot().iter("joint")
         if (safety := joint.find("safety_controller")) is not None and "soft_lower_limit" in safety.attrib
     }
+
+
+@pytest.mark.parametrize("file", NOT_ROBOTS)
+def test_what_is_no_robot_says_so(file: str) -> None:
+    with pytest.raises(DescriptionError, match="has no <link>"):
+        load_urdf(wheel_urdf(file))
 
 
 def test_all_files_are_accounted_for_and_what_is_no_robot_says_so() -> None:
@@ -90,6 +100,52 @@ REFUSED = {
     "pr2.urdf": ("transmission 'r_wrist_trans'", "Required element not set in XML: type"),
     "romeo_laas_small.urdf": ("material 'LightGrey'", "Required attribute not set in XML: filename"),
 }
+
+
+@pytest.mark.parametrize("path", [
+    pytest.param(path, id=name(path), marks=[] if path.name in {*WHEEL, *REFUSED} else [pytest.mark.slow])
+    for path in wheel_robots()
+])
+def test_urdf_parser_py_reads_the_same_numbers(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    source = read_source(path)
+    refusal = refusal_of_urdf_parser_py(source, read_markup(source.data, source.name))
+    assert capfd.readouterr() == ("", "")
+    if path.name in REFUSED:
+        element, why = REFUSED[path.name]
+        assert refusal is not None
+        assert (refusal.element, why in refusal.message) == (element, True)
+        assert refusal.element.split("'")[1] in path.read_text().splitlines()[refusal.line - 1]
+        return
+    assert refusal is None
+    theirs, tree = URDF.from_xml_string(path.read_bytes()), load_urdf(path).tree
+    assert [x.name for x in tree.links] == [x.name for x in theirs.links]
+    assert [x.name for x in tree.joints] == [x.name for x in theirs.joints]
+    for link, other in zip(tree.links, theirs.links, strict=True):
+        assert (link.inertia is None) == (other.inertial is None)
+        if link.inertia is not None:
+            xyz, R = _pose(other.inertial.origin)
+            assert (link.inertia.mass, link.inertia.com.tolist()) == (other.inertial.mass, xyz)
+            inertia = R @ np.array(other.inertial.inertia.to_matrix()) @ R.T
+            np.testing.assert_allclose(link.inertia.inertia, inertia, rtol=0.0, atol=1e-15 * np.abs(inertia).max())
+    for joint, other in zip(tree.joints, theirs.joints, strict=True):
+        xyz, R = _pose(other.origin)
+        assert (joint.kind.value, joint.parent, joint.child) == (other.type, other.parent, other.child)
+        assert joint.position.tolist() == xyz
+        np.testing.assert_array_equal(joint.rotation, R)
+        if joint.kind in (JointKind.FIXED, JointKind.FLOATING):
+            continue
+        axis = np.array(other.axis or (1.0, 0.0, 0.0))
+        np.testing.assert_allclose(joint.axis, axis / np.linalg.norm(axis), rtol=0.0, atol=1e-15)
+        if other.mimic is not None and other.mimic.joint in theirs.joint_map:
+            assert joint.mimic is not None
+            multiplier, offset = other.mimic.multiplier, other.mimic.offset
+            assert joint.mimic.multiplier == (1.0 if multiplier is None else multiplier)
+            assert joint.mimic.offset == (offset or 0.0)
+
+
+def _pose(origin: object) -> tuple[list[float], np.ndarray]:
+    xyz, rpy = getattr(origin, "xyz", None), getattr(origin, "rpy", None)
+    return [float(x) for x in xyz or (0.0, 0.0, 0.0)], rotation_rpy(*(rpy or (0.0, 0.0, 0.0)))
 
 
 @pytest.mark.parametrize("file", ["panda.urdf", *REFUSED])

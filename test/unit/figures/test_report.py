@@ -67,6 +67,11 @@ def test_a_large_drawing_is_embedded_as_pixels(tmp_path):
         page.save(tmp_path / "page.txt")
 
 
+def test_a_report_is_html(tmp_path):
+    with pytest.raises(ArgumentError, match=r"its ending must be \.html or \.htm"):
+        Report("x").save(tmp_path / "page.txt")
+
+
 def test_report_of_a_simulation_has_numbers_units_picture_and_command(tmp_path):
     report = tmp_path / "scara.html"
     assert main(["simulate", "scara", "--seconds", "0.3", "--report", str(report)]) == 0

@@ -9,17 +9,20 @@ import pinocchio as pin
 import pytest
 from support.arms import chain
 from support.robots import with_own_code
-from support.supervised import settings
+from support.supervised import Rig, settings
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.motion.acceptance import CurrentMotion, Points, Rules, accept_table
 from rne_dynamics.control.motion.effort_demand import EffortDemand
-from rne_dynamics.control.motion.limits import MotionLimits
+from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
+from rne_dynamics.control.motion.motion import Motion
+from rne_dynamics.control.supervision.motion_queue import Ending
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.identification.excitation import EFFORT, Design, Evaluations, Excitation, Reach, excite, series
-from rne_dynamics.model.tree import Limits
+from rne_dynamics.model.tree import Friction, Limits
 
 UR5 = "ur5_robot.urdf"
 
@@ -108,6 +111,16 @@ def test_what_is_refused():
             excite(robot, budget=1e-6, box=box)
 
 
+def test_robots_without_parameters_to_identify_and_weak_ones_are_refused():
+    for robot in (rne.load_model("four_bar"), rne.load_model("flexible_arm"), with_own_code(UR5, "floating")):
+        with pytest.raises(ModelError, match="no open arm on a fixed base"):
+            excite(robot, budget=1e-6)
+    with pytest.raises(ModelError, match=r"joint 'joint1' cannot move: its limits are both 0.2; .* or make it fixed"):
+        excite(chain(2, limits=Limits(0.2, 0.2)), budget=1e-6)
+    with pytest.raises(ModelError, match="at the start"):
+        excite(with_own_code("panda").with_effort_limit(np.full(7, 0.5)), budget=1e-6)
+
+
 @pytest.mark.parametrize(("name", "scale"), [(UR5, 0.8)])
 def test_the_controller_accepts_the_motion(name, scale):
     path, robot = motion(name, scale).trajectory, with_own_code(name)
@@ -118,6 +131,36 @@ def test_the_controller_accepts_the_motion(name, scale):
     points = Points(np.arange(robot.n), path.times, path.positions, path.velocities, path.accelerations)
     taken = accept_table(points, 10**18, CurrentMotion(10**18, lambda stamp: rest), rules)
     assert taken.warning == ""
+
+
+@pytest.mark.slow
+def test_wrong_friction_ends_the_first_motion_before_the_arm_wanders():
+    """The wrist of a real arm has friction that its description lacks."""
+    robot = with_own_code(UR5)
+    path = motion(UR5, 0.3).trajectory
+    joints = tuple(
+        joint if joint.name not in robot.joint_names else rne.TreeJoint(**{
+            **vars(joint), "friction": Friction(viscous=0.5, coulomb_forward=1.5, coulomb_backward=1.5),
+            "rotor_inertia": 0.05,
+        })
+        for joint in robot.tree.joints
+    )  # fmt: skip
+    real = rne.assemble(rne.KinematicTree(robot.name, robot.tree.links, joints))
+
+    rig = Rig(robot, path.positions[0].copy(), settings(robot), real=real)
+    rig.run(0.3)
+    follow = Motion(path, rig.supervisor.stamp, Tolerances(robot.joint_names, path=0.1), blend_time=0.2)
+    rig.supervisor.follow(follow, lambda ending, text: rig.endings.append((ending, text)))
+    begun, errors = rig.now, []
+    while not rig.endings:
+        rig.run(0.05)
+        errors.append(np.abs(rig.simulator.state.q - path.sample(rig.now - begun).q).max())
+    assert [ending for ending, _ in rig.endings] == [Ending.PATH]
+    assert rig.now < begun + 3.0
+    assert max(errors) < 0.12
+    rig.run(1.0)
+    assert rig.mode is Mode.HOLDING
+    assert np.abs(rig.simulator.state.qd).max() < 1e-3
 
 
 @pytest.mark.slow

@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 from scipy.signal import butter, sosfiltfilt
 from support.robots import robot as named
-from support.secret_arms import PERIOD, fourier, secret
+from support.secret_arms import PERIOD, SecretArm, fourier, secret
 
 import rne_dynamics as rne
+from rne_dynamics.dynamics.friction import OWN
 from rne_dynamics.errors import RecordingError
 from rne_dynamics.identification.consistent_fit import Prior, consistent_fit, corrected, parameters_of, pseudo_inertia
 from rne_dynamics.identification.identify import identify
 from rne_dynamics.identification.models import identified_robot
 from rne_dynamics.identification.motion import motion_of, residual, rms
-from rne_dynamics.identification.triangles import Layout, structure, triangles_of
+from rne_dynamics.identification.triangles import Layout, base_parameters, structure, triangles_of
 from rne_dynamics.recording.recording import Recording
 
 SECONDS = 20.0
@@ -39,6 +40,14 @@ def test_base_parameters_are_found_without_noise():
     x = np.linalg.lstsq(W.reshape(-1, W.shape[2])[:, base.kept], (W @ arm.parameters).ravel(), rcond=None)[0]
     expected = base.combinations[:, links] @ arm.parameters
     assert np.abs(x - expected).max() < 1e-8 * np.abs(expected).max()
+
+
+def test_columns_that_depend_on_others_are_combined():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(50, 3)) @ rng.normal(size=(3, 7)) * 10.0 ** np.arange(-3, 4)
+    base = base_parameters(A)
+    assert len(base.kept) == 3
+    assert np.allclose(A[:, base.kept] @ base.combinations, A, rtol=1e-9, atol=1e-9)
 
 
 def test_pseudo_inertias_are_those_of_bodies():
@@ -94,6 +103,13 @@ def test_rates_are_those_of_the_positions():
     assert np.abs(motion.qdd - qdd)[inside].max() < 0.05 * np.abs(qdd).max()
 
 
+def test_noise_of_encoders_does_not_widen_the_band():
+    q, *_ = fourier(2, 1, SECONDS)
+    noise = 1e-4 * np.random.default_rng(0).normal(size=q.shape)
+    bands = [motion_of(Recording("run", ("a", "b"), T, x, effort=q)).band for x in (q, q + noise)]
+    assert bands[1] < 2.0 * bands[0]
+
+
 def test_logs_cut_out_of_a_motion_have_its_band():
     """They begin and end in motion; and the noise is less at high frequencies, since drivers filter."""
     q, *_ = fourier(2, 1, SECONDS)
@@ -104,6 +120,15 @@ def test_logs_cut_out_of_a_motion_have_its_band():
     white = 1e-4 * np.random.default_rng(0).normal(size=q.shape)
     bands = [motion_of(Recording("run", ("a", "b"), T, x, effort=q)).band for x in (q, q + white)]
     assert bands[1] < 2.0 * bands[0]
+
+
+@pytest.mark.slow
+def test_friction_that_the_model_lacks_is_known_from_data():
+    robot = named("ur5_robot.urdf")
+    coulomb = np.outer(np.random.default_rng(0).uniform(5.0, 20.0, 6), [0.0, 1.0, 0.0])
+    arm = SecretArm(robot, rne.inertial_parameters(robot), coulomb, np.zeros(6))
+    found = identify(triangles_of(Layout(robot, rotors=False), arm.motion(0)))
+    assert found.from_data[found.layout.links :].reshape(-1, len(OWN))[:, OWN.index("coulomb")].all()
 
 
 @pytest.mark.parametrize(("change", "words"), [

@@ -53,6 +53,23 @@ def test_parts_sum_up_and_a_known_load_is_found():
     assert np.allclose(whole.columns()["share"], load / np.sqrt((found.measured**2).mean(axis=0)))
 
 
+def test_rows_have_the_times_of_their_middle():
+    robot = named("puma560")
+    run = sampled(robot)
+    slow = np.sin(2.0 * np.pi * 0.2 * run.period * np.arange(len(run.q)))[:, None] * np.ones(6)
+    found = residual(robot, run._replace(effort=slow))
+    assert np.abs(found.measured - np.sin(2.0 * np.pi * 0.2 * found.t)[:, None]).max() < 0.01
+
+
+def test_noise_of_torques_is_filtered_and_masses_show():
+    robot, log, links = logged("puma560", points=True)
+    run = motion_of(log)
+    whole = rms(residual(robot, run).error)
+    true = rne.regressor(robot, run.q, run.qd, run.qdd) @ links
+    apart = true - rne.inverse_dynamics(robot, run.q, run.qd, run.qdd)
+    assert np.all(whole[:3] > 0.5 * np.sqrt((apart**2).mean(axis=0))[:3])
+
+
 def test_too_short_a_motion_is_refused():
     t = 0.01 * np.arange(120.0)
     q = 0.1 * np.sin(t)[:, None] * np.ones(6)

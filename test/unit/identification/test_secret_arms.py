@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from support.robots import robot as named
@@ -26,6 +28,17 @@ def test_other_motions_are_predicted(name, rotors):
     other = arm.motion(2, noise=0.0)
     before, after = norm(arm.robot, other), norm(identified_robot(found), other)
     assert after < 0.05 * before
+
+
+@pytest.mark.slow
+def test_rotors_cost_nothing_where_there_are_none():
+    arm = secret(named("puma560"), 4)._replace(rotors=np.zeros(6))
+    motion, other = motion_of(arm.recording(1)), arm.motion(2, noise=0.0)
+    with_them, without = (
+        norm(identified_robot(identify(triangles_of(Layout(arm.robot, rotors=rotors), motion))), other)
+        for rotors in (True, False)
+    )
+    assert with_them < 2.0 * without + 0.01
 
 
 def covered(name: str, seeds: range, spread: float) -> float:
@@ -60,6 +73,28 @@ def test_intervals_contain_the_truth_in_95_percent(name, spread):
     assert 0.93 <= covered(name, range(200), spread) <= 0.99
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("reference", [True, False])
+def test_a_payload_is_found(reference):
+    """Without a log of the arm alone, its model must be good."""
+    robot = named("panda")
+    arm = secret(robot, 1)
+    loaded = arm.with_load("panda_link8", 2.8, (0.02, 0.0, 0.08)).motion(1)._replace(loaded=True)
+    if reference:
+        found = identify(
+            triangles_of(Layout(robot, rotors=True, payload="panda_link8"), loaded)
+            + triangles_of(Layout(robot, rotors=True, payload="panda_link8"), arm.motion(2))
+        )
+    else:
+        better = identified_robot(identify(triangles_of(Layout(robot, rotors=True), arm.motion(2))))
+        found = identify(triangles_of(Layout(better, rotors=True, payload="panda_link8"), loaded), trust=0.05)
+    mass, *first = found.parameters[found.layout.links - 10 : found.layout.links - 6]
+    frame = robot.links["panda_link8"]
+    com = frame.rotation.T @ (np.array(first) / mass - frame.position)
+    assert mass == pytest.approx(2.8, rel=0.02)
+    assert com == pytest.approx([0.02, 0.0, 0.08], abs=0.005)
+
+
 def test_drive_gains_follow_from_a_known_load():
     robot = named("ur5_robot.urdf")
     arm, gains = secret(robot, 2), np.array([13.0, 12.0, 9.0, 5.0, 6.0, 4.0])
@@ -80,6 +115,19 @@ def test_friction_at_low_speed_is_chosen_where_it_is():
     found = identify(triangles_of(Layout(arm.robot, rotors=True), motion))
     assert found.forms[0] == Friction(0.05, stribeck=True)
     assert not any(form.stribeck for form in found.forms[1:])
+
+
+@pytest.mark.soak
+def test_a_log_is_identified_in_little_time():
+    arm = secret(named("panda"), 1)
+    recording = arm.recording(1, 25.0)
+    assert len(recording.t) == 5000
+    times = []
+    for _ in range(4):
+        start = time.process_time()
+        identify(triangles_of(Layout(arm.robot, rotors=True), motion_of(recording)))
+        times.append(time.process_time() - start)
+    assert min(times) < 0.6
 
 
 def test_long_logs_are_filtered_part_by_part(monkeypatch):

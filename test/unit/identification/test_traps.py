@@ -45,6 +45,12 @@ def test_fixes_name_options_and_values():
     assert 4.0 < min(by_model) <= max(by_model) < 30.0
 
 
+def test_sign_and_unit_at_once():
+    robot, log, _ = logged("panda")
+    found = traps(robot, replace(log, t=1e3 * log.t, effort=-0.01 * log.effort))
+    assert [trap.kind for trap in found] == ["time", "sign", "scale"]
+
+
 @pytest.mark.parametrize("kind", ["noise", "constant"])
 def test_torques_that_have_nothing_to_do_with_the_motion(kind):
     robot, log, _ = logged("panda", points=True)

@@ -10,7 +10,9 @@ import pytest
 import rne_dynamics as rne
 from rne_dynamics.errors import ArgumentError, RecordingError
 from rne_dynamics.recording.logs import read_log
+from rne_dynamics.recording.mcap_file import save_mcap
 from rne_dynamics.recording.recording import read_text_table
+from rne_dynamics.simulation.runs.log import Log
 
 JOINTS = ("shoulder", "elbow", "wrist")
 ARM = SimpleNamespace(joint_names=JOINTS, n=3, name="arm", rigid=rne.load_urdf("planar2"))
@@ -113,6 +115,19 @@ def test_arrays_of_an_npz(tmp_path):
     assert any("do not end with the same row" in note for note in found.notes)
 
 
+def test_logs_that_the_simulator_writes(tmp_path):
+    robot = rne.load_urdf("planar2")
+    log = Log(robot.joint_names, T, Q[:, :2], QD[:, :2], TAU[:, :2], lambda: (0.0 * T, 0.0 * T))
+    log.save_csv(tmp_path / "run.csv")
+    log.save_npz(tmp_path / "run.npz")
+    save_mcap(log, tmp_path / "run.mcap")
+    for name in ("run.csv", "run.npz", "run.mcap"):
+        found = read_log(tmp_path / name, robot)
+        assert np.allclose(found.effort, TAU[:, :2])
+        assert np.allclose(found.q, Q[:, :2])
+        assert np.allclose(found.t, T)
+
+
 @pytest.mark.parametrize(("arrays", "columns", "said"), [
     ({"time": T, "q": np.c_[Q, T], "effort": np.c_[TAU, T]}, None, "have 4 columns, the robot 3 joints"),
     ({"time": T[:-30], "q": Q, "tau": TAU}, None, "t 30, q 60, tau 60 rows"),
@@ -180,6 +195,13 @@ def test_rows_that_are_not_finite_doubled_or_out_of_order(tmp_path):
     for times, said in ((again, "times fall from 0.29 to 0 s after row 30"), (T, "torques of some joint")):
         with pytest.raises(RecordingError, match=said):
             read_log(text_file(tmp_path, header, [times, Q, tau]), ARM)
+
+
+def test_gaps_are_said(tmp_path):
+    late = T + np.where(np.arange(ROWS) < 20, 0.0, 3.0)
+    found = read_log(text_file(tmp_path, ["t,q1,q2,q3,tau1,tau2,tau3"], [late, Q, TAU]), ARM)
+    assert np.allclose(found.q, Q)
+    assert any("1 gaps of up to 3.01 s" in note for note in found.notes)
 
 
 def test_rows_of_other_topics_are_left_out(tmp_path):

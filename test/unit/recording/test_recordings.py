@@ -171,6 +171,17 @@ def test_runs_between_which_the_clock_began_again_are_not_mixed(tmp_path):
         read_recording(path)
 
 
+def test_joints_that_no_controller_drives_have_no_terms(tmp_path):
+    """A gripper, or the passive joints of a mechanism, on the topic of the joint states."""
+    rows = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    found = read_recording(written(
+        tmp_path / "gripper.mcap", __joint_states=(["a", "finger", "b"], [1, 2], {"position": rows}),
+        __law__torque__gravity=(["b", "a"], [1, 2], {"effort": rows[:, :2]}),
+    ))
+    assert np.array_equal(found.torque["gravity"].values, [[2, np.nan, 1], [5, np.nan, 4]], equal_nan=True)
+    assert not found.notes
+
+
 def test_states_without_stamps_have_the_times_of_recording(tmp_path):
     q = np.zeros((3, 1))
     found = read_recording(written(tmp_path / "no.mcap", __joint_states=(["a"], [0, 0, 0], {"position": q})))
@@ -245,6 +256,14 @@ def test_a_file_that_can_grow_no_more_ends_with_a_whole_record(tmp_path):
     assert len(found.t) % 100 == 0
     with pytest.raises(RecordingError, match="exists; name a new file"):
         McapFile(path)
+
+
+def test_a_file_that_exists_is_kept(tmp_path):
+    path = tmp_path / "kept.mcap"
+    path.write_text("kept")
+    with pytest.raises(RecordingError, match="exists; name a new file"):
+        McapFile(path)
+    assert path.read_text() == "kept"
 
 
 def test_the_error_is_left_out_where_states_are_missing():

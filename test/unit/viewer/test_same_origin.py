@@ -92,6 +92,22 @@ def test_a_page_of_another_origin_gets_no_websocket(arm, origin):
     assert status(page, {"Origin": origin}).status == 403
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+def test_the_own_page_moves_the_arm(arm, name, scheme):
+    page, session = arm
+    address = f"{name}:{port_of(page)}"
+    with ViserClient(f"http://{address}", origin=f"{scheme}://{address}") as client:
+        assert pushes(client, session)
+    assert status(page, {"Host": address, "Origin": f"{scheme}://{address}"}).status == 200
+
+
+def test_a_native_program_sends_no_origin_and_moves_the_arm(arm):
+    page, session = arm
+    with ViserClient(f"http://127.0.0.1:{port_of(page)}", origin=None) as client:
+        assert pushes(client, session)
+
+
 @pytest.mark.parametrize("scheme", ["http", "https", None])
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
 def test_the_own_page_and_native_programs_move_the_arm(arm, pushes, name, scheme):
@@ -137,6 +153,17 @@ def open_page() -> Iterator[Page]:
     page.close()
 
 
+@pytest.mark.parametrize("host", ["", "[", "a b", "localhost:8080, evil.example", "evil.example, localhost", "%00"])
+def test_a_host_that_is_none_is_refused(arm, host):
+    assert status(arm[0], {"Host": host}).status == 403
+
+
+def test_the_page_cannot_be_shown_in_a_frame(arm):
+    """Another site cannot put it below its own buttons."""
+    reply = status(arm[0], {})
+    assert (reply.status, reply.getheader("Content-Security-Policy")) == (200, "frame-ancestors 'none'")
+
+
 def test_a_visitor_cannot_make_the_page_public(arm, pushes, capsys):
     """viser shows the page on a public server on request of any client, and prints that."""
     page, session = arm
@@ -151,3 +178,7 @@ def test_a_viser_that_cannot_be_checked_gets_no_page(monkeypatch):
     monkeypatch.setattr(same_origin, "websockets_server", SimpleNamespace(serve=websockets_server.serve))
     with pytest.raises(MissingDependencyError, match="install viser"):
         Page(port=PORT)
+
+
+def test_the_page_is_on_this_computer_by_default():
+    assert HOST == "127.0.0.1"

@@ -6,6 +6,7 @@ import contextlib
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import rne_dynamics as rne
 from rne_dynamics.errors import ArgumentError, RecordingError, SimulationError
@@ -71,6 +72,54 @@ def test_computed_torque_moves_to_a_goal():
             other.choose(law)
 
 
+@pytest.mark.slow
+def test_the_tool_follows_a_target_under_the_cartesian_law_and_stops_near_one_out_of_reach():
+    arm = made("puma560")
+    arm.place(np.array([0.2, 0.4, -0.4, 0.1, 0.8, 0.0]))
+    arm.choose("Cartesian impedance")
+    arm.hold_tool("link6")
+    arm.advance(100)
+    assert arm.target_text == ""
+    pose = rne.forward_kinematics(arm.robot, arm.state.q)["link6"].copy()
+    R = pose[:3, :3] @ Rotation.from_rotvec([0.0, 0.2, 0.1]).as_matrix()
+    p = pose[:3, 3] + np.array([0.05, 0.15, 0.1])
+    arm.aim(R, p)
+    arm.advance(100)
+    assert arm.target_text == "moving to the target"
+    arm.advance(2400)
+    found = rne.forward_kinematics(arm.robot, arm.state.q)["link6"]
+    np.testing.assert_allclose(found[:3, 3], p, atol=1e-3)
+    np.testing.assert_allclose(found[:3, :3], R, atol=5e-3)
+    assert "is at the pose" in arm.target_text
+    arm.aim(R, 3.0 * p)
+    arm.advance(4000)
+    assert "has come to rest" in arm.target_text
+    assert np.abs(arm.state.qd).max() < 0.02
+    arm.choose("gravity compensation")
+    assert arm.target_text == ""
+
+
+def test_an_arm_with_few_joints_follows_the_place_of_a_target_only():
+    arm = made("scara")
+    arm.place(np.array([0.5, 0.5, 0.0, 0.1])[: arm.robot.n])
+    start = rne.forward_kinematics(arm.robot, arm.state.q)[arm.tool].copy()
+    place = start[:3, 3] + np.array([0.0, -0.08, -0.02])
+    arm.aim(np.eye(3), place)
+    arm.advance(2500)
+    np.testing.assert_allclose(rne.forward_kinematics(arm.robot, arm.state.q)[arm.tool][:3, 3], place, atol=2e-3)
+    assert "is at the pose" in arm.target_text
+    with pytest.raises(ArgumentError, match=r"must be one of gravity compensation, computed torque, no effort$"):
+        made("five_bar").choose("Cartesian impedance")
+
+
+def test_a_place_outside_the_limits_is_refused():
+    arm = made("puma560")
+    with pytest.raises(SimulationError, match="outside its limits"):
+        arm.place(np.full(6, 9.0))
+    arm.place(np.full(6, 0.1))
+    assert (arm.state.q == 0.1).all()
+
+
 def test_a_recording_is_read_as_it_was_written(tmp_path):
     robot = rne.load_model("pantograph")
     log = free_motion(ArmPlant(robot), robot.neutral, seconds=0.05, record_dt=0.01)
@@ -84,6 +133,12 @@ def test_a_recording_is_read_as_it_was_written(tmp_path):
     file.write_text("time,q/joint1,q/joint2\n0,nan,0\n")
     with pytest.raises(RecordingError, match="finite"):
         read_replay(file, rne.load_urdf("planar2"))
+
+
+def test_positions_that_are_not_numbers_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("time,q/joint1,q/joint2\n0,nan,0\n")
+    with pytest.raises(RecordingError, match="finite"):
+        read_replay(tmp_path / "a.csv", rne.load_urdf("planar2"))
 
 
 def test_an_arm_falls_onto_a_table_that_is_drawn_and_felt():
