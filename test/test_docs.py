@@ -4,7 +4,8 @@ So are those of pages in test/ and benchmarks/.
 
 In a ```console block a line that starts with "$ " is a command. `rne` commands are run in this process, examples and
 benchmarks in one of their own. Those in PARSED_ONLY take their time and have their own tests: only their arguments are
-parsed and their robot is loaded. `arm.urdf` is an arm in the folder where commands run.
+parsed and their robot is loaded, and so it is with those in LONG, which run by hand (`make soak`). `arm.urdf` is an
+arm in the folder where commands run.
 `make` targets and variables must exist; `make bench` with arguments is run in this process, those of `make faults` are
 parsed; `ros2 launch` and `ros2 run` must name what is there, with arguments that launch files
 declare; `ros2 topic`, `ros2 service` and `ros2 action` must name a topic of a node, and fields that its messages have.
@@ -25,6 +26,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -52,7 +54,15 @@ FOREIGN = (
     "rosdep install ", "pip install ", "colcon build", "source install/setup.bash", "git clone ", "sudo apt ",
     "cmake -S panda_c ", "cmake --build panda_c/", "ctest --test-dir panda_c/",  # test_c_export.py
 )  # fmt: skip
-PARSED_ONLY = ("demo", "guide", "identify", "send", "stop", "state", "view")
+PARSED_ONLY = ("compare", "demo", "excite", "guide", "identify", "send", "stop", "state", "verify", "view")
+#: Beginnings of commands whose options have quick tests elsewhere, and which take long.
+LONG = (
+    "rne simulate panda --trajectory", "rne simulate flexible", "rne simulate scara --seconds 2",
+    "rne simulate puma560 --base-motion examples/ship_motion.csv --seconds 3", "rne simulate puma560 --dae",
+    "rne simulate puma560 --law", "rne simulate pantograph --preset", "python benchmarks/",
+    "python examples/identify_arm.py panda", "python examples/mujoco_plant.py --robot",
+    "python examples/compliance.py --arms",
+)
 #: Moves of pages that show an arm that does not track.
 UNTRACKED = tuple(map(shlex.split, (
     "simulate examples/four_joint_arm.urdf --to shoulder=60deg --seconds 2 --unknown-payload tool=0.5",
@@ -85,27 +95,32 @@ def commands() -> list[tuple[str, str]]:
 
 
 #: Beginnings of commands that take seconds: of the README in every run, of the other pages with the slow tests.
-SLOW = ("python ", "rne simulate", "rne compare", "rne verify", "rne excite", "make bench")
-#: Of those what measures how soon something happens, or takes most of a minute.
-SOAK = ("python benchmarks/", "rne compare puma560 --plot")
+SLOW = ("python ", "rne simulate", "make bench")
 
 
-def marked(page: str, command: str) -> object:
-    """One case, slow or not."""
-    slow = pytest.mark.soak if command.startswith(SOAK) else pytest.mark.slow
-    marks = [slow] if page != "README.md" and command.startswith(SLOW) else []
-    return pytest.param(page, command, id=f"{page}: {command}", marks=marks)
+def cases() -> Iterator[object]:
+    """A page, its command, and whether the command is run."""
+    for page, command in commands():
+        elsewhere = page != "README.md"
+        long = elsewhere and command.startswith(LONG)
+        marks = [pytest.mark.slow] if elsewhere and command.startswith(SLOW) else []
+        if not long or command.startswith("rne "):
+            yield pytest.param(page, command, not long, id=f"{page}: {command}", marks=[] if long else marks)
+        if long:
+            yield pytest.param(page, command, True, id=f"{page}: {command}, run", marks=pytest.mark.soak)
 
 
-@pytest.mark.parametrize(("page", "command"), [marked(*case) for case in commands()])
+@pytest.mark.parametrize(("page", "command", "whole"), list(cases()))
 def test_command_works_or_names_what_exists(
-    page: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: str, command: str, whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded: Path
 ) -> None:
     words = shlex.split(command, comments=True)
     if words[0] == "rne":
         furnish(tmp_path)
         monkeypatch.chdir(tmp_path)
-        check_rne(words[1:])
+        if words[1] in RECORDED:
+            (tmp_path / words[1 + RECORDED[words[1]]]).symlink_to(recorded)
+        check_rne(words[1:], whole)
     elif words[0] == "python" and words[1] == "-m" and words[2].startswith("rne_dynamics.ros."):
         check_node(words[2].rpartition(".")[2], words[3:])
     elif words[0] in ("python", "python3"):
@@ -126,13 +141,19 @@ def test_command_works_or_names_what_exists(
         assert command.startswith(FOREIGN), f"{page}: no test knows the command {command!r}"
 
 
-def check_rne(words: list[str]) -> None:
-    if words[0] in RECORDED:
-        assert main(["simulate", "puma560", "--seconds", "2", "--record", words[RECORDED[words[0]]]]) == 0
-    if words[0] == "simulate" and "--trajectory" in words:
-        file = words[words.index("--trajectory") + 1]
-        assert main(["excite", words[1], "--scale", "0.1", "--budget", "0.1", "--out", file]) == 0
-    if words[0] not in PARSED_ONLY:
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording of the PUMA 560."""
+    file = tmp_path_factory.mktemp("recorded") / "run.mcap"
+    assert main(["simulate", "puma560", "--seconds", "2", "--record", str(file)]) == 0
+    return file
+
+
+def check_rne(words: list[str], whole: bool = True) -> None:
+    if whole and words[0] not in PARSED_ONLY:
+        if "--trajectory" in words:
+            file = words[words.index("--trajectory") + 1]
+            assert main(["excite", words[1], "--scale", "0.1", "--budget", "0.1", "--out", file]) == 0
         assert main(words) == (1 if words in UNTRACKED else 0)
         return
     module = importlib.import_module(f"rne_dynamics.cli.{COMMANDS[words[0]].folder}.{words[0]}")

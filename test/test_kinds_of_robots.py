@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 import pickle
@@ -66,13 +67,9 @@ def test_every_public_name_is_a_function_of_a_robot_or_listed() -> None:
 @pytest.mark.parametrize("name", [*sorted(set(rne.__all__) - OTHERS), *(f"flexible.{name}" for name in FLEXIBLE)])
 def test_an_answer_or_an_error_of_the_package(name: str, kind: str) -> None:
     function = getattr(flexible, name.removeprefix("flexible.")) if "." in name else getattr(rne, name)
-    refused = ""
-    try:
-        call(function, ROBOTS[kind])
-    except RneDynamicsError as error:
-        refused = str(error)
     answered = kind == ("flexible arm" if "." in name else "open arm")  # the kind that a function is made for
-    assert not (answered and refused)
+    with contextlib.nullcontext() if answered else contextlib.suppress(RneDynamicsError):
+        call(function, ROBOTS[kind])
 
 
 @pytest.mark.parametrize("kind", ROBOTS)
@@ -88,8 +85,6 @@ def test_every_kind_of_robot_is_copied_and_pickled(kind: str, way: Any) -> None:
         for found, expected in zip(*found_and_expected, strict=True):
             np.testing.assert_array_equal(found, expected)
         assert not again.flexible_links[0].stiffness.flags.writeable
-        there, here = (arm.flexible_links[0].at([0.2, 0.0, 0.0]) for arm in (again, robot))
-        np.testing.assert_array_equal(there.translation, here.translation)
     else:
         np.testing.assert_array_equal(rne.inverse_dynamics(again, q, q, q), rne.inverse_dynamics(robot, q, q, q))
 
@@ -97,41 +92,30 @@ def test_every_kind_of_robot_is_copied_and_pickled(kind: str, way: Any) -> None:
 @pytest.mark.parametrize("kind", ROBOTS)
 def test_every_kind_of_robot_has_the_shared_attributes(kind: str) -> None:
     robot = ROBOTS[kind]
-    described = re.findall(r"(?<!`)`([a-z]\w*)`(?!`)", str(protocol.__doc__))
     methods = [name for name in vars(rne.RobotModel) if name.startswith(("with_", "on_"))]
-    assert len(described) > 25
-    assert len(methods) > 5
-    for name in {*described, *methods, "joint_index"}:
+    for name in {*re.findall(r"(?<!`)`([a-z]\w*)`(?!`)", str(protocol.__doc__)), *methods, "joint_index"}:
         getattr(robot, name)
     n, tree = robot.n, robot.open_tree
-    assert len(robot.joint_names) == n == len(robot.actuated) == len(robot.effort_limit)
     assert n + len(robot.passive) == tree.n
     assert robot.joint_names == tuple(tree.joint_names[k] for k in robot.actuated)
     assert robot.passive_names == tuple(tree.joint_names[k] for k in robot.passive)
     assert tuple(robot.links) == robot.link_names == tree.link_names
-    assert robot.bodies == tree.bodies
     assert robot.nz == n + robot.modes == n + len(robot.mode_names)
-    assert robot.rigid.rigid is robot.rigid
-    assert robot.rigid.open_tree is tree is tree.open_tree
     assert (kind == "mechanism") == bool(robot.loops) == (robot.posture is not None)
-    assert (kind == "flexible arm") == bool(robot.flexible_links) == bool(robot.modes)
     assert (kind == "mechanism") == (follower(robot.rigid) is not None)
+    assert (kind == "flexible arm") == bool(robot.flexible_links) == bool(robot.modes)
     assert type(closed(robot)) is type(robot)
 
 
 @pytest.mark.parametrize("kind", ROBOTS)
 def test_changes_of_a_robot_give_a_new_one_of_its_kind(kind: str) -> None:
     robot = ROBOTS[kind]
-    link = robot.link_names[-1]
-    loaded = robot.with_payload(rne.Payload(link, 0.5))
-    assert type(loaded) is type(robot)
+    loaded = robot.with_payload(rne.Payload(robot.link_names[-1], 0.5))
     assert loaded.mass == pytest.approx(robot.mass + 0.5, rel=1e-12)
     assert robot.with_payload(None) is robot
-    np.testing.assert_array_equal(rne.with_payload(robot, rne.Payload(link, 0.5)).neutral, loaded.neutral)
     floating = robot.with_gravity([0.0, 0.0, 0.0])
-    np.testing.assert_array_equal(floating.gravity, np.zeros(3))
     np.testing.assert_allclose(rne.gravity_torque(floating.rigid, floating.neutral), np.zeros(robot.n), atol=1e-12)
-    limits = np.arange(1.0, robot.n + 1.0)
+    limits, changed = np.arange(1.0, robot.n + 1.0), [loaded, floating]
     np.testing.assert_array_equal(robot.with_effort_limit(limits).effort_limit, limits)
     for wrong in (np.full(robot.n, np.nan), -limits, np.ones(robot.n + 1)):
         with pytest.raises(RneDynamicsError, match="effort limits"):
@@ -139,10 +123,9 @@ def test_changes_of_a_robot_give_a_new_one_of_its_kind(kind: str) -> None:
     with pytest.raises(ModelError, match="gravity"):
         robot.with_gravity([0.0, np.nan, 0.0])
     if robot.n > 1:
-        lock = {robot.joint_names[-1]: 0.2}
-        locked = robot.with_lock(lock)
-        assert type(locked) is type(robot)
-        assert locked.joint_names == robot.joint_names[:-1] == rne.with_lock(robot, lock).joint_names
+        changed += [robot.with_lock({robot.joint_names[-1]: 0.2})]
+        assert changed[-1].joint_names == robot.joint_names[:-1]
+    assert {type(one) for one in changed} == {type(robot)}
 
 
 #: Functions that read the robot's sizes before anything is checked.
@@ -158,9 +141,3 @@ def test_a_path_in_place_of_a_robot_is_refused_with_how_to_load_it(name: str) ->
     arguments = {p.name: argument(p.name, ROBOTS["open arm"]) for p in needed} | {needed[0].name: "arm.urdf"}
     with pytest.raises(ArgumentError, match=r"robot is (the str 'arm\.urdf', not a loaded model; load it|a str; )"):
         getattr(rne, name)(**arguments)
-
-
-def test_a_seed_gives_random_configurations_too() -> None:
-    robot = ROBOTS["open arm"]
-    expected = rne.random_configuration(robot, np.random.default_rng(3), 2)
-    np.testing.assert_array_equal(rne.random_configuration(robot, 3, 2), expected)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import shlex
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -37,11 +34,7 @@ def test_rne_is_named_as_it_can_be_typed(bare, monkeypatch):
     monkeypatch.setattr(sys, "executable", str(python))
     assert advice.rne("check") == f"{shlex.quote(str(python.with_name('rne')))} check"
     python.with_name("rne").unlink()
-    words = shlex.split(advice.rne("check --help"))
-    assert words[1:] == ["-m", "rne_dynamics.cli.main", "check", "--help"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 0, done.stderr
+    assert shlex.split(advice.rne("check --help"))[1:] == ["-m", "rne_dynamics.cli.main", "check", "--help"]
     monkeypatch.setenv("AMENT_PREFIX_PATH", f"/nowhere{os.pathsep}{bare}")
     program(bare / "lib" / "rne_dynamics" / "rne")
     assert advice.rne("list") == "ros2 run rne_dynamics rne list"
@@ -50,33 +43,14 @@ def test_rne_is_named_as_it_can_be_typed(bare, monkeypatch):
 
 
 def test_pip_is_named_where_it_is_allowed(bare, monkeypatch):
-    monkeypatch.setattr(sys, "prefix", str(bare / "venv"))
-    assert advice.install("llvmlite", "python3-llvmlite") == "pip install llvmlite"
     monkeypatch.setattr(sys, "prefix", sys.base_prefix)
     monkeypatch.setattr(advice.sysconfig, "get_path", lambda name: str(bare))
     assert advice.install("llvmlite", "python3-llvmlite") == "pip install llvmlite"
     (bare / "EXTERNALLY-MANAGED").touch()
     program(bare / "bin" / "apt")
     assert advice.install("llvmlite", "python3-llvmlite") == "sudo apt install python3-llvmlite"
-    assert advice.install_ros("xacro", "xacro") == "sudo apt install python3-xacro"
     monkeypatch.setenv("ROS_DISTRO", "jazzy")
     assert advice.install_ros("xacro", "xacro") == "sudo apt install ros-jazzy-xacro"
-
-
-def test_no_message_names_rne_by_hand():
-    """Help of the `rne` commands does."""
-    package = Path(advice.__file__).parent
-    for path in package.rglob("*.py"):
-        folder = path.relative_to(package).parts[0]
-        if folder in ("cli", "advice.py"):
-            continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        described = (ast.Module, ast.ClassDef, ast.FunctionDef)
-        docstrings = {ast.get_docstring(node, clean=False) for node in ast.walk(tree) if isinstance(node, described)}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in docstrings:
-                assert "`rne " not in node.value, f"{path}:{node.lineno}: use advice.rne"
-                assert "pip install llvmlite" not in node.value, f"{path}:{node.lineno}: use advice.install"
 
 
 def test_extras_that_are_recommended_exist_and_need_a_checkout(root):

@@ -13,6 +13,9 @@ from rne_dynamics.description.share import share_file
 Capture = pytest.CaptureFixture[str]
 FIVE_BAR = share_file("urdf/five_bar.yaml").read_text()
 FOUR_BAR = share_file("urdf/four_bar.yaml").read_text()
+ROCKER = next(line for line in FOUR_BAR.splitlines() if "rocker_joint:" in line)
+PANTOGRAPH = share_file("urdf/pantograph.yaml").read_text()
+BAR_C = PANTOGRAPH[PANTOGRAPH.index("  - name: C") : PANTOGRAPH.index("# q2 = -90")]
 
 
 def write(folder: Path, text: str, *changes: tuple[str, str]) -> Path:
@@ -31,12 +34,8 @@ def findings(file: Path, capsys: Capture) -> list[tuple[str, int, str, str]]:
 def test_what_ships_is_clean(name: str, figures, run_rne) -> None:
     out, err = run_rne("check", name, "--strict")
     assert f"{name}.urdf: nothing to fix" in out  # no effort of passive joints is missed
-    assert "degrees of freedom: " in out
     assert err == ""
-    report = figures("check", name)
-    assert report["ok"]
-    assert report["urdf"]["ok"]
-    mechanism = report["mechanism"]
+    mechanism = figures("check", name)["mechanism"]
     assert mechanism["freedoms"] == mechanism["actuated"]
     assert mechanism["gruebler"] == mechanism["actuated"] - mechanism["redundant"]
     assert mechanism["distance_to_singular"] > 0.1
@@ -60,20 +59,54 @@ FOUND = {
         FOUR_BAR, ("xyz: [0.35, 0, 0]", "xyz: [0.35, 0, 0], rpy: [3.141592653589793, 0, 0]"), "error", 8,
         "loop 'hinge'", "and 180 deg, and from there no motion", "turn one of the loop's frames by half a turn",
     ),
+    "nothing moves": (
+        FOUR_BAR, ("kind: revolute", "kind: weld"), "error", 4, "loops",
+        "block every motion: 3 independent directions are blocked, of 3 joints", "",
+    ),
+    "a joint on no loop": (
+        PANTOGRAPH, (BAR_C, ""), "error", None, "actuated",
+        "4 degrees of freedom and 3 motors: 1 passive joint not determined; on no loop: jointC", "",
+    ),
+    "a rough posture": (
+        FOUR_BAR, (ROCKER, "  rocker_joint: 1.8"), "warning", None, "loop 'hinge'", "has a closure error of ",
+        f"rocker_joint: {float(ROCKER.split()[-1]):.9g}",
+    ),
     "loops that cannot close": (
         FIVE_BAR, ("left_forearm, xyz: [0.3,", "left_forearm, xyz: [9,"), "error", 7, "loop 'tip'",
         "its closure error at the given posture is", "",
     ),
 }  # fmt: skip
+ROD = """<robot name="rod">
+  <link name="base"/><link name="cross"/><link name="fork"/>
+  {}
+  <joint name="crank" type="continuous"><parent link="base"/><child link="crank_link"/><axis xyz="0 0 1"/></joint>
+  <joint name="first" type="continuous"><parent link="crank_link"/><child link="cross"/><origin xyz="0.2 0 0"/>
+    <axis xyz="0 0 1"/></joint>
+  <joint name="second" type="continuous"><parent link="cross"/><child link="fork"/><axis xyz="0 1 0"/></joint>
+  <joint name="spin" type="continuous"><parent link="fork"/><child link="rod"/><axis xyz="1 0 0"/></joint>
+  <joint name="rocker" type="continuous"><parent link="base"/><child link="rocker_link"/><origin xyz="0.5 0.3 0.1"/>
+    <axis xyz="1 0 0"/></joint>
+</robot>"""
+BODY = """<link name="{}"><inertial><origin xyz="{}"/><mass value="0.8"/>
+    <inertia ixx="{}" iyy="{}" izz="{}" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+ROD_MODEL = """
+urdf: rod.urdf
+actuated: [crank]
+loops:
+  - name: ball
+    kind: spherical
+    a: {link: rocker_link, xyz: [0, 0, 0.35]}
+    b: {link: rod, xyz: [0.6, 0, 0]}
+posture: {crank: 0.4, first: 0.2, second: -0.7, rocker: 0.2}
+"""
 
 
 @pytest.mark.parametrize("case", FOUND)
 def test_what_is_found_has_line_element_and_fix(case: str, tmp_path: Path, capsys: Capture) -> None:
     text, change, severity, line, element, says, fix = FOUND[case]
     file = write(tmp_path, text, *[change] * bool(change))
-    ((*found, message),) = findings(file, capsys)
-    assert found == [severity, line, element]
-    assert says in message
+    found = next(row for row in findings(file, capsys) if says in row[3])
+    assert found[:3] == (severity, line or found[1], element)
     assert main(["check", str(file)]) == int(severity == "error")
     assert fix in " ".join(capsys.readouterr().out.split())
 
@@ -110,11 +143,9 @@ def test_a_rough_posture_is_corrected_to_what_was_found(tmp_path: Path, capsys: 
 
 def test_posture_outside_limits(tmp_path: Path, capsys: Capture) -> None:
     text = share_file("urdf/five_bar.urdf").read_text()
-    assert text.count('lower="-2.8"') == 1
-    (tmp_path / "five_bar.urdf").write_text(text.replace('lower="-2.8"', 'lower="-2.1"'))
-    file = tmp_path / "model.yaml"
-    file.write_text(FIVE_BAR)
-    ((severity, line, element, message),) = findings(file, capsys)
+    (tmp_path / "five_bar.urdf").write_text(changed(text, ('lower="-2.8"', 'lower="-2.1"')))
+    (tmp_path / "model.yaml").write_text(FIVE_BAR)
+    ((severity, line, element, message),) = findings(tmp_path / "model.yaml", capsys)
     assert (severity, element) == ("warning", "posture 'left_joint'")
     assert FIVE_BAR.splitlines()[line - 1].startswith("  left_joint:")
     assert "is -2.15781 where the loops are closed, outside the joint's limits -2.1 to -1.2" in message
@@ -142,12 +173,9 @@ def test_faults_of_file_and_urdf_are_both_reported(tmp_path: Path, figures, run_
     file = tmp_path / "model.yaml"
     file.write_text(FOUR_BAR.replace("actuated", "actuatd"))
     out = run_rne("check", file, code=1).out
-    assert "value is -0.8 kg" in out
-    assert "key 'actuatd' is unknown" in out
+    assert all(text in out for text in ("value is -0.8 kg", "key 'actuatd' is unknown"))
     report = figures("check", file, code=1)
     assert (report["ok"], report["urdf"]["ok"], report["mechanism"]) == (False, False, None)
-    file.write_text(FOUR_BAR)
-    assert not figures("check", file, code=1)["ok"]
 
 
 def test_a_model_file_without_loops(tmp_path: Path, figures) -> None:
@@ -161,47 +189,18 @@ def test_no_yaml_and_no_urdf(tmp_path: Path, figures, run_rne) -> None:
     file.write_text("urdf: [")
     assert "is no YAML" in run_rne("check", file, code=1).out
     file.write_text("urdf: nix.urdf")
-    report = figures("check", file, code=1)
-    assert report["urdf"] is None
-    assert "nix.urdf does not exist" in report["findings"][0]["message"]
+    assert "nix.urdf does not exist" in figures("check", file, code=1)["findings"][0]["message"]
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_info_shows_loops_and_motors(name: str, figures, run_rne) -> None:
-    report = figures("info", name)
+def test_info_shows_loops_and_motors(figures, run_rne) -> None:
+    report = figures("info", "five_bar")
     mechanism = report["mechanism"]
     motors = {row["name"] for row in report["joints"] if row["gravity_effort"] is not None}
     assert motors == set(mechanism["actuated"])
     assert set(mechanism["posture"]) == motors | set(mechanism["passive"])
-    out = run_rne("info", name).out
-    for row in mechanism["loops"]:
-        assert row["name"] in out
-    assert f"degrees of freedom: {mechanism['freedoms']}" in out
-
-
-ROD = """<robot name="rod">
-  <link name="base"/><link name="cross"/><link name="fork"/>
-  {}
-  <joint name="crank" type="continuous"><parent link="base"/><child link="crank_link"/><axis xyz="0 0 1"/></joint>
-  <joint name="first" type="continuous"><parent link="crank_link"/><child link="cross"/><origin xyz="0.2 0 0"/>
-    <axis xyz="0 0 1"/></joint>
-  <joint name="second" type="continuous"><parent link="cross"/><child link="fork"/><axis xyz="0 1 0"/></joint>
-  <joint name="spin" type="continuous"><parent link="fork"/><child link="rod"/><axis xyz="1 0 0"/></joint>
-  <joint name="rocker" type="continuous"><parent link="base"/><child link="rocker_link"/><origin xyz="0.5 0.3 0.1"/>
-    <axis xyz="1 0 0"/></joint>
-</robot>"""
-BODY = """<link name="{}"><inertial><origin xyz="{}"/><mass value="0.8"/>
-    <inertia ixx="{}" iyy="{}" izz="{}" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
-ROD_MODEL = """
-urdf: rod.urdf
-actuated: [crank]
-loops:
-  - name: ball
-    kind: spherical
-    a: {link: rocker_link, xyz: [0, 0, 0.35]}
-    b: {link: rod, xyz: [0.6, 0, 0]}
-posture: {crank: 0.4, first: 0.2, second: -0.7, rocker: 0.2}
-"""
+    shown = [*(row["name"] for row in mechanism["loops"]), f"degrees of freedom: {mechanism['freedoms']}"]
+    out = run_rne("info", "five_bar").out
+    assert all(text in out for text in shown)
 
 
 @pytest.mark.slow

@@ -19,10 +19,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_motion_is_written_drawn_and_simulated(folder, run_rne):
     words = ["--box", "joint1=-30deg,60deg", "--plot", "e.png"]
-    out = run_rne("excite", "scara", "--budget", "0.2", "--seconds", "4", *words).out
-    assert "scaled condition number" in out
+    out = run_rne("excite", "scara", "--budget", "0.1", "--seconds", "4", *words).out
     assert "send --trajectory scara_excite.yaml --path-tolerance 0.0" in out, "0.1 m is half of the prismatic joint"
-    assert "Collisions are not checked" in out
     found = read_trajectory("scara_excite.yaml")
     assert found.duration == 4.0
     assert (np.abs(found.positions[:, 0] - np.radians(15.0)) < np.radians(45.0)).all()
@@ -30,18 +28,15 @@ def test_a_motion_is_written_drawn_and_simulated(folder, run_rne):
 
     assert main(["simulate", "scara", "--trajectory", "scara_excite.yaml", "--out", "run.npz", "--json"]) == 0
     with np.load("run.npz") as run:
-        assert run["time"][-1] == pytest.approx(4.0)
         assert np.abs(run["q"][-1] - found.positions[-1]).max() < 1e-3
         assert np.ptp(run["q"], axis=0) == pytest.approx(np.ptp(found.positions, axis=0), rel=0.05)
 
 
 def test_figures_as_json(figures):
     found = figures("excite", "scara", "--budget", "0.05", "--out", "e.yaml")
-    assert found["file"] == "e.yaml"
     assert found["parameters"] == 11 + 3 * 4 - 1, "weight and offset of the vertical joint are one"
     assert found["condition"] <= found["random"]
     assert all(0.0 < part <= 1.0 for used in found["used"].values() for part in used)
-    assert len(found["way"]) == 4
 
 
 @pytest.mark.parametrize(("words", "said"), [

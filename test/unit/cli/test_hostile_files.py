@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,18 +47,14 @@ COMMANDS = {
 }
 #: Of each kind one, for every change; the whole table is run by hand.
 FAST = [
-    ("check {}", "fifo.urdf"), ("check {}", "list.xacro"),
-    ("check {}", "include_fifo.xacro"), ("check {}", "aliases.yaml"), ("check {}", "sparse.urdf"),
-    ("inertia composite {}", "aliases.yaml"), ("inertia mesh {} --density 1000", "header.stl"),
-    ("plot {} --out plot.png", "shape.npz"), ("plot {} --out plot.png", "bomb.npz"),
-    ("plot {} --out plot.png", "bomb.mcap"), ("plot {} --out plot.png", "view.db3"), ("verify {}", "binary_300.urdf"),
-    ("new {} --out new.yaml --force", "chain_300.urdf"), ("export {}", "scalar.yaml"), ("info {}", "name.urdf"),
+    ("check {}", "fifo.urdf"), ("check {}", "list.xacro"), ("inertia mesh {} --density 1000", "header.stl"),
+    ("plot {} --out plot.png", "shape.npz"), ("verify {}", "binary_300.urdf"),
 ]  # fmt: skip
 #: The largest that is accepted, and large ones of other commands, which take seconds.
 LARGEST = [
-    ("check {}", "chain_3000.urdf"), ("check {}", "power.xacro"), ("verify {}", "binary_50.urdf"),
-    ("new {} --out new.yaml --force", "chain_50.urdf"), ("plot {} --out plot.png", "largest.npz"),
-    ("info {}", "binary_20000.urdf"), ("simulate {} --free --seconds 0.1", "chain_3000.urdf"),
+    ("check {}", "chain_3000.urdf"), ("check {}", "power.xacro"), ("plot {} --out plot.png", "largest.npz"),
+    ("plot {} --out plot.png", "bomb.npz"), ("plot {} --out plot.png", "bomb.mcap"),
+    ("plot {} --out plot.png", "view.db3"),
 ]  # fmt: skip
 #: Runs a command and writes what it used: of a process that this one started, the memory of this one would count.
 MEASURE = """
@@ -85,32 +79,24 @@ class Ended(NamedTuple):
 
 def run(words: list[str], folder: Path) -> Ended:
     """Run `rne` and measure it with the processes it starts; fails where it waits for ever."""
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-c", MEASURE, str(folder / "used"), sys.executable, "-c", PROGRAM, *words], cwd=folder,
-            stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True,
-        )  # fmt: skip
-        end = time.monotonic() + PATIENCE
-        while (done := os.wait4(process.pid, os.WNOHANG))[0] == 0:
-            if time.monotonic() > end:
-                os.killpg(process.pid, 9)
-                pytest.fail(f"{' '.join(words)} has not ended after {PATIENCE:g} s")
-            time.sleep(0.02)
-        texts = []
-        for stream in (output, errors):
-            stream.seek(0)
-            texts.append(stream.read().decode("utf-8", "replace"))
-    process.returncode = os.waitstatus_to_exitcode(done[1])
+    process = subprocess.Popen(
+        [sys.executable, "-c", MEASURE, str(folder / "used"), sys.executable, "-c", PROGRAM, *words], cwd=folder,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    try:
+        texts = [text.decode("utf-8", "replace") for text in process.communicate(timeout=PATIENCE)]
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        pytest.fail(f"{' '.join(words)} has not ended after {PATIENCE:g} s")
     seconds, kilobytes = (folder / "used").read_text().split()
     return Ended(process.returncode, float(seconds), 1024 * int(kilobytes), *texts)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """A folder for all files; kernels that commands of ordinary robots need are compiled."""
+    """A folder for all files; kernels that the commands need are compiled."""
     made = tmp_path_factory.mktemp("hostile")
-    for words in (["check", "puma560"], ["simulate", "puma560"]):
-        assert run(words, made).code == 0
+    assert run(["check", "puma560"], made).code == 0
     return made
 
 
@@ -121,7 +107,7 @@ def check(folder: Path, command: str, name: str) -> None:
     assert ended.code in (0, 1, 2), ended
     assert "Traceback" not in ended.errors, ended.errors
     assert ended.code == 0 or len(lines) == 1 or ended.output, ended
-    assert all(len(line) < LONGEST_LINE for line in lines), ended.errors
+    assert all(len(line) < LONGEST_LINE for line in (*lines, *ended.output.splitlines())), ended
     assert ended.seconds < MOST_TIME, ended
     assert ended.memory < MOST_MEMORY, ended
 
@@ -131,11 +117,6 @@ def check(folder: Path, command: str, name: str) -> None:
 )
 def test_one_file_of_each_kind(folder, command, name):
     check(folder, command, name)
-
-
-def test_a_finding_is_as_short_as_a_message(folder):
-    write(folder, "scalar.yaml")
-    assert len(run(["check", "scalar.yaml"], folder).output) < LONGEST_LINE
 
 
 @pytest.mark.soak

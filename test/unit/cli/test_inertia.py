@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import math
-import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+
+from rne_dynamics.description.urdf_writer import inertial_xml
 
 pytest.importorskip("trimesh", reason="trimesh reads the meshes: pip install '.[test]'")
 
@@ -13,10 +14,8 @@ import trimesh
 from support.errors import relative_error
 
 import rne_dynamics as rne
-from rne_dynamics.cli.main import main
 from rne_dynamics.description.urdf_tree import rotation_rpy
-from rne_dynamics.description.urdf_writer import inertial_xml
-from rne_dynamics.dynamics.composite.momentum import composite_inertia, subtree
+from rne_dynamics.dynamics.composite.momentum import composite_inertia
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model import solids
 from rne_dynamics.model.inertia import Inertia
@@ -49,76 +48,41 @@ def same(body: Inertia, other: Inertia, tolerance: float = 1e-12) -> None:
 
 @pytest.mark.parametrize("name", solids.SOLIDS)
 def test_what_is_printed_for_a_solid_loads_back(name: str, run_rne) -> None:
-    words = [name, *SOLIDS[name].split(), "--mass", "2.3", "--xyz", "0.1", "-0.2", "0.3", "--rpy", "0.3", "-1", "2"]
+    words = [name, *SOLIDS[name].split(), "--mass", "2.3", "--xyz", "1E-1", "-2e-1", ".3", "--rpy", "0.3", "-1", "2"]
     body = solids.SOLIDS[name](*map(float, SOLIDS[name].split()), mass=2.3)
     expected = body.moved(rotation_rpy(0.3, -1.0, 2.0), (0.1, -0.2, 0.3))
     out = run_rne("inertia", *words).out
     same(pasted(out[out.index("<inertial>") :]), expected)
-    element = run_rne("inertia", *words, "--urdf").out
-    assert ET.fromstring(element).tag == "inertial"
-    same(pasted(element), expected)
     same(pasted(run_rne("inertia", *words, "--urdf", "--digits", "5").out), expected, 1e-4)
 
 
 def test_a_box_in_numbers(figures) -> None:
     report = figures("inertia", "box", "0.1", "0.2", "0.3", "--mass", "12", "--xyz", "1", "0", "0")
-    assert report["mass"] == 12.0
-    assert report["com"] == [1.0, 0.0, 0.0]
-    assert np.diag(report["inertia"]) == pytest.approx([0.13, 0.10, 0.05])
+    assert (report["mass"], report["com"], report["physical"], report["about"]) == (12.0, [1.0, 0.0, 0.0], True, None)
     assert np.diag(report["about_origin"]) == pytest.approx([0.13, 12.10, 12.05])
     assert report["principal"]["moments"] == pytest.approx([0.05, 0.10, 0.13])
     assert report["principal"]["axes"] == [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]
-    assert report["symmetry"] == "none"
-    assert report["symmetry_planes_of_inertia"] == ["xy", "yz", "zx"]
-    assert report["triangle_margin"] == pytest.approx(0.02)
-    assert report["equivalent_box"] == pytest.approx([0.3, 0.2, 0.1])
-    assert report["physical"] is True
-    assert report["about"] is None
-
-
-def test_negative_numbers_with_exponents(figures) -> None:
-    report = figures("inertia", "box", "1", "1", "1", "--mass", "1", "--xyz", "-1.5e-3", "-2E+0", "-.5e1")
-    assert report["com"] == [-0.0015, -2.0, -5.0]
-
-
-def test_about_another_point_and_axes(run_rne, figures) -> None:
-    words = ("rod", "0.6", "--mass", "2", "--about", "0", "0", "0.3", "--axes", "0", str(math.pi / 2), "0")
-    report = figures("inertia", *words)
-    assert np.diag(report["about"]["inertia"]) == pytest.approx([0.0, 0.24, 0.24], abs=1e-15)
-    out = run_rne("inertia", "rod", "0.6", "--mass", "2", "--about", "0", "0", "0.3").out
-    assert "about (0  0  0.3), axes rpy (0  0  0)" in out
-    assert "axial about (0  0  1)" in out
+    assert (report["symmetry"], report["symmetry_planes_of_inertia"]) == ("none", ["xy", "yz", "zx"])
+    assert [report["triangle_margin"], *report["equivalent_box"]] == pytest.approx([0.02, 0.3, 0.2, 0.1])
 
 
 def test_density_and_material(figures, run_rne) -> None:
-    by_density = figures("inertia", "plate", "0.2", "0.3", "--thickness", "0.002", "--density", "2700")
+    plate = ("inertia", "plate", "0.2", "0.3", "--thickness", "0.002")
+    by_density = figures(*plate, "--density", "2700")
     assert by_density["mass"] == pytest.approx(0.2 * 0.3 * 0.002 * 2700)
-    assert figures("inertia", "plate", "0.2", "0.3", "--thickness", "0.002", "--material", "aluminium") == by_density
+    assert figures(*plate, "--material", "aluminium") == by_density
     assert figures("inertia", "rod", "1", "--area", "1e-4", "--material", "steel")["mass"] == pytest.approx(0.785)
     out = run_rne("inertia", "materials").out
     assert all(f"{name} " in out and m.source in out for name, m in MATERIALS.items())
-    assert "Young's modulus (GPa)" in out
     assert figures("inertia", "materials")["steel"]["density"] == 7850.0
-
-
-def test_usage_errors_leave_with_2() -> None:
-    for words in ([], ["ball"], ["box", "1", "2"]):
-        with pytest.raises(SystemExit) as left:
-            main(["inertia", *words])
-        assert left.value.code == 2
 
 
 def test_a_mesh(tmp_path: Path, run_rne, figures) -> None:
     path = tmp_path / "part.stl"
     trimesh.creation.box((100.0, 200.0, 300.0)).export(path)
-    words = ("mesh", str(path), "--scale", "0.001", "--density", "1000", "--xyz", "0", "0", "0.15")
-    report = figures("inertia", *words)
-    box = solids.box(0.1, 0.2, 0.3, density=1000.0).moved(np.eye(3), (0.0, 0.0, 0.15))
-    same(pasted(report["urdf"]), box, 1e-6)
-    assert "12 triangles, 0.1 x 0.2 x 0.3 m" in report["name"]
-    out, err = run_rne("inertia", "mesh", path, "--mass", "1", "--urdf")
-    assert "is 300 m across; if the file is in millimetres, give scale 0.001" in err
-    assert out.startswith("<inertial>")
+    report = figures("inertia", "mesh", path, "--scale", "0.001", "--density", "1000")
+    same(pasted(report["urdf"]), solids.box(0.1, 0.2, 0.3, density=1000.0), 1e-6)
+    assert "if the file is in millimetres, give scale 0.001" in run_rne("inertia", "mesh", path, "--mass", "1").err
 
 
 PARTS = """
@@ -150,13 +114,8 @@ def test_a_composite(tmp_path: Path, figures) -> None:
         + solids.box(0.01, 0.01, 0.01, density=1240.0).moved(np.eye(3), (0.0, 0.1, 0.0))
         + solids.plate(0.1, 0.1, thickness=0.001, density=2700.0)
     )
-    report = figures("inertia", "composite", str(path))
-    rest = pasted(report["urdf"])
+    rest = pasted(figures("inertia", "composite", str(path))["urdf"])
     same(rest + solids.sphere(0.01, density=2700.0), body, 1e-6)  # the STL keeps float32
-    assert report["name"].endswith("parts.yaml: 5 parts")
-    # a list alone is a part file too
-    path.write_text("- sphere: 0.1\n  mass: 2\n")
-    same(pasted(figures("inertia", "composite", str(path))["urdf"]), solids.sphere(0.1, mass=2.0))
 
 
 @pytest.mark.parametrize(
@@ -168,7 +127,6 @@ def test_a_composite(tmp_path: Path, figures) -> None:
         ("[", "is no YAML"),
         ("- box: [1, 2, 3]", "part 1: has neither; it must have exactly one of mass, density and material"),
         ("- {box: [1, 2, 3], mass: 1, density: 1}", "part 1: has mass and density"),
-        ("- {box: [1, 2], mass: 1}", "part number 1 box (x, y, z, in m): holds 2 numbers; it must hold 3"),
         ("- {box: [1, 2, 3, 4], mass: 1}", "box (x, y, z, in m): holds 4 numbers; it must hold 3"),
         ("- {box: {x: 1, y: 2, w: 3}, mass: 1}", "key 'w' is unknown; known: x, y, z"),
         ("- {box: [1, 2, wide], mass: 1}", "box (x, y, z, in m)[2]: is 'wide'; it must be one finite number"),
@@ -176,11 +134,9 @@ def test_a_composite(tmp_path: Path, figures) -> None:
         ("- {boxx: [1, 2, 3], mass: 1}", "write 'box'"),
         ("- {box: [1, 2, 3], sphere: 1, mass: 1}", "part 1: has box and sphere; it must have exactly one of mesh, box"),
         ("- {mass: 1}", "part 1: has no shape; it must have exactly one of mesh, box"),
-        ("- {box: [1, 2, 3], mass: 1, xyz: [1, 2]}", "part number 1 xyz: holds 2 numbers; it must hold 3"),
         ("- {box: [1, 2, 3], mass: 1, colour: red}", "key 'colour' is unknown"),
         ("- {box: [1, 2, 3], mass: 1, thickness: 1}", "box takes no thickness; leave it out"),
         ("- {box: [1, 2, 3], mass: 1, hole: 1}", "hole: is '1'; it must be one of true, false"),
-        ("- {box: [1, 2, 3], mass: true}", "mass: is 'true'; it must be one finite number"),
         ("- {box: [1, 2, 3], material: cheese}", "no material named 'cheese'"),
         ("- {box: [1, 2, 3], mass: 1, hole: true}", "a composite without parts"),
         ("- {sphere: 1, mass: 1}\n- {sphere: 1, mass: 2, hole: true}", "some mass must be left"),
@@ -191,23 +147,19 @@ def test_a_composite(tmp_path: Path, figures) -> None:
 def test_faulty_part_files(text: str, said: str, tmp_path: Path, run_rne) -> None:
     path = tmp_path / "parts.yaml"
     path.write_text(text)
-    err = run_rne("inertia", "composite", path, code=1).err
-    assert said in err
-    assert "parts.yaml" in err or "none.stl" in err
+    assert said in run_rne("inertia", "composite", path, code=1).err
 
 
 def test_a_link_and_a_subtree_of_a_robot(figures) -> None:
     puma = rne.load_urdf("puma560")
-    report = figures("inertia", "robot", "puma560", "--link", "link2", "--about", "0", "0", "0.2275")
-    assert report["mass"] == 17.4
-    assert report["com"] == [0.068, 0.006, 0.2275]
-    link2 = puma.tree.link("link2").inertia
-    assert relative_error(report["about"]["inertia"], link2.about((0.0, 0.0, 0.2275))) < 1e-15
+    point, turn = (0.0, 0.0, 0.2275), (0.0, 0.5 * math.pi, 0.0)
+    report = figures("inertia", "robot", "puma560", "--link", "link2", "--about", *point, "--axes", *turn)
+    R, link2 = rotation_rpy(*turn), puma.tree.link("link2").inertia
+    assert (report["mass"], report["com"]) == (link2.mass, link2.com.tolist())
+    assert relative_error(report["about"]["inertia"], R.T @ link2.about(point) @ R) < 1e-14
     outer = figures("inertia", "robot", "puma560", "--link", "link2", "--subtree", "--at", "joint3=0.7")
-    assert outer["mass"] == pytest.approx(17.4 + 4.8 + 0.82 + 0.34 + 0.09)
     # the moment about the shoulder's axis is what the joint feels, less its rotor
-    q = puma.neutral.copy()
-    q[2] = 0.7
+    q = np.array([0.0, 0.0, 0.7, 0.0, 0.0, 0.0])
     felt = rne.mass_matrix(puma, q)[1, 1] - 200e-6 * 107.815**2
     assert outer["about_origin"][2][2] == pytest.approx(felt, rel=1e-12)
     whole = figures("inertia", "robot", "puma560")
@@ -221,9 +173,6 @@ def test_composite_inertia_asks_for_one_configuration_and_known_links() -> None:
         composite_inertia(puma, np.zeros((2, 6)), "link1")
     with pytest.raises(ModelError, match="no link named 'hand'"):
         composite_inertia(puma, puma.neutral, "link1", ["hand"])
-    assert subtree(puma, "link5") == ("link5", "link6", "tool0")
-    some = composite_inertia(puma, puma.neutral, "link6", ["link5", "link6"])
-    assert some.mass == pytest.approx(0.43)
     assert composite_inertia(puma, puma.neutral, "link6", ["link6", "link5", "link6"]).mass == pytest.approx(0.43)
 
 
@@ -246,15 +195,3 @@ def test_a_body_that_cannot_be_is_shown_as_such(tmp_path: Path, run_rne, figures
     report = figures("inertia", "robot", str(path), "--link", "a")
     assert report["physical"] is False
     assert report["equivalent_box"] is None
-
-
-def test_small_remainders_are_written_as_zero() -> None:
-    R = rotation_about([0.0, 0.0, 1.0], math.pi / 2)
-    element = inertial_xml(solids.box(1, 2, 3, mass=6).moved(R, -R @ np.array([0.0, 0.0, 0.5])), indent="    ")
-    assert element.splitlines() == [
-        "    <inertial>",
-        '      <origin xyz="0 0 -0.5" rpy="0 0 0"/>',
-        '      <mass value="6"/>',
-        '      <inertia ixx="5" ixy="0" ixz="0" iyy="6.5" iyz="0" izz="2.5"/>',
-        "    </inertial>",
-    ]

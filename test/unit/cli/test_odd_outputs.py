@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rne_dynamics.errors import ArgumentError, MissingDependencyError
 from rne_dynamics.figures import style as output
-from rne_dynamics.figures.style import FIGURES, output_file
 
 
 @pytest.fixture(autouse=True)
@@ -47,12 +45,3 @@ def test_ctrl_c_while_a_command_is_imported_is_one_line(monkeypatch, run_rne):
 def test_figures_need_matplotlib_before_the_work(monkeypatch, run_rne):
     monkeypatch.setattr(output, "find_spec", lambda name: None if name == "matplotlib" else util.find_spec(name))
     assert "rne simulate: --plot needs matplotlib: " in run_rne("simulate", "puma560", "--plot", "x.png", code=1).err
-    with pytest.raises(MissingDependencyError):
-        output.figure_file("x.svg")
-
-
-def test_formats_are_read_in_any_case():
-    assert output_file("x.PNG", FIGURES, "--plot") == Path("x.PNG")
-    Path("x.png").mkdir()
-    with pytest.raises(ArgumentError, match="a folder"):
-        output_file("x.png", FIGURES, "--plot")

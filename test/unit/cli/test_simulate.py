@@ -4,26 +4,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.urdf_text import arm
+from support.urdf_text import arm, link, robot
 
 from rne_dynamics.description.share import shipped_robots
 
 
 @pytest.mark.parametrize("name", [name for name in shipped_robots() if name != "shuttle_arm"])
 def test_every_shipped_arm_tracks_with_the_defaults(name, simulated):
-    report = simulated(name, "--seconds", "3")
+    report = simulated(name, "--seconds", "2")
     assert max(joint["rms_error"] for joint in report["joints"]) < 2e-4
     assert all(joint["largest_effort"] < joint["effort_limit"] for joint in report["joints"])
 
 
 def test_a_table_a_picture_and_files(tmp_path, run_rne):
     csv, npz, png = (tmp_path / name for name in ("log.csv", "log.npz", "move.png"))
-    files = ["--out", str(csv), "--out", str(npz), "--plot", str(png)]
-    said = run_rne("simulate", "puma560", "--seconds", "1.5", *files)
-    assert "joint6" in said.out
-    assert "RMS error" in said.out
-    assert f"wrote {csv}" in said.out
+    said = run_rne("simulate", "puma560", "--seconds", "1.5", "--out", csv, "--out", npz, "--plot", png)
     assert said.err == ""
+    assert all(word in said.out for word in ("joint6", "RMS error", f"wrote {csv}"))
     assert csv.read_text().startswith("time,q/joint1,")
     with np.load(npz) as saved:
         assert saved["q"].shape == (1501, 6)
@@ -31,48 +28,39 @@ def test_a_table_a_picture_and_files(tmp_path, run_rne):
 
 
 def test_an_unknown_payload_shows_and_an_integral_answers_it(simulated):
-    there = ("puma560", "--to", "joint2=-0.6", "--to", "joint3=0.5", "--seconds", "2", "--no-friction")
-    matched = simulated(*there)
-    loaded = simulated(*there, "--unknown-payload", "link6=2")
-    known = simulated(*there, "--payload", "link6=2")
-    answered = simulated(*there, "--unknown-payload", "link6=2", "--integral", "0.3")
-    errors = [max(abs(j["final_error"]) for j in report["joints"]) for report in (matched, loaded, answered, known)]
+    there = ("puma560", "--to", "joint2=-0.6", "--to", "joint3=0.5", "--seconds", "1.5", "--no-friction")
+    load = ("--unknown-payload", "link6=2")
+    options = ((), load, (*load, "--integral", "0.3"), ("--payload", "link6=2"))
+    reports = [simulated(*there, *words) for words in options]
+    errors = [max(abs(j["final_error"]) for j in report["joints"]) for report in reports]
     assert errors[0] < 1e-5
     assert errors[1] > 1e-3
     assert errors[2] < 0.3 * errors[1]
     assert errors[3] < 1e-5, "the controller's model has the load of --payload"
-    assert known["joints"][1]["largest_effort"] > 1.1 * matched["joints"][1]["largest_effort"]
+    matched, known = (report["joints"][1]["largest_effort"] for report in reports[::3])
+    assert known > 1.1 * matched
 
 
 def test_a_continuous_joint_takes_the_nearest_turn_as_under_a_controller(tmp_path, run_rne):
     move = ("four_bar", "--start", "crank_joint=2.9", "--to", "crank_joint=-2.9", "--seconds", "0.5")
     said = run_rne("simulate", *move, "--out", tmp_path / "move.npz").err
     assert "'crank_joint' moves to 3.38319, the turn of -2.9 nearest to its start (2.9)" in said
-    with np.load(tmp_path / "move.npz") as saved:
-        assert saved["q"][-1, 0] == pytest.approx(2.0 * np.pi - 2.9, abs=0.01)
+    assert np.load(tmp_path / "move.npz")["q"][-1, 0] == pytest.approx(2.0 * np.pi - 2.9, abs=0.01)
 
 
-def test_free_motion_prints_its_energy_and_has_no_verdict(tmp_path, simulated):
+def test_free_motion_prints_its_energy_and_has_no_verdict(simulated):
     report = simulated(
-        "puma560", "--free", "--no-friction", "--no-stops", "--seconds", "1", "--method", "adaptive",
-        "--start", "joint2=0.5", "--plot", tmp_path / "free.png",
+        "puma560", "--free", "--no-friction", "--no-stops", "--seconds", "0.5", "--method", "adaptive",
+        "--start", "joint2=0.5",
     )  # fmt: skip
-    assert report["kind"] == "free"
-    assert "verdict" not in report
+    assert (report["kind"], "verdict" in report) == ("free", False)
     assert report["energy_change"] < 1e-7
-    assert (tmp_path / "free.png").stat().st_size > 10_000
 
 
-def test_a_floating_arm_falls(tmp_path, run_rne, simulated):
-    path = tmp_path / "body.urdf"
-    path.write_text(
-        '<robot name="brick"><link name="body"><inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" '
-        'iyz="0" izz="1"/></inertial></link></robot>'
-    )
-    report = simulated(str(path), "--free", "--base", "floating", "--seconds", "1")
-    assert [j["velocity_end"] for j in report["joints"]][:3] == pytest.approx([0.0, 0.0, -9.81])
-    said = run_rne("simulate", path, "--free", "--base", "floating", "--seconds", "0.1").out
-    assert "of the largest kinetic energy" in said
+def test_a_floating_arm_falls(tmp_path, simulated):
+    (tmp_path / "body.urdf").write_text(robot(link("body")))
+    report = simulated(tmp_path / "body.urdf", "--free", "--base", "floating", "--seconds", "0.1")
+    assert [j["velocity_end"] for j in report["joints"]][:3] == pytest.approx([0.0, 0.0, -0.981])
 
 
 def test_effort_limits_of_zero_are_taken_as_not_given(tmp_path, run_rne):
@@ -83,15 +71,13 @@ def test_effort_limits_of_zero_are_taken_as_not_given(tmp_path, run_rne):
     assert " - " in said.out
 
 
-def test_the_pantographs_quintic_ends_in_the_torques_that_hold_it(tmp_path, simulated):
-    picture = tmp_path / "quintic.png"
-    report = simulated("pantograph", "--preset", "quintic", "--plot", str(picture))
+def test_the_pantographs_quintic_ends_in_the_torques_that_hold_it(simulated):
+    report = simulated("pantograph", "--preset", "quintic", "--dt", "0.001")
     assert report["seconds"] == 5.0
     for joint in report["joints"]:
         assert abs(joint["effort_start"] - joint["static_start"]) < 1e-3
         assert abs(joint["effort_end"] - joint["static_end"]) < 1e-3
         assert joint["rms_error"] < 1e-5
-    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow
@@ -102,23 +88,21 @@ def test_the_pantographs_free_oscillations_keep_their_energy(simulated):
 
 
 @pytest.mark.slow
-def test_flexible_links_are_quiet_after_a_shaped_move(tmp_path, run_rne, simulated):
+def test_flexible_links_are_quiet_after_a_shaped_move(tmp_path, simulated):
     move = ("flexible_arm", "--to", "joint1=0.3", "--no-friction", "--seconds", "2")
     csv, png = tmp_path / "log.csv", tmp_path / "tip.png"
     plain = simulated(*move, "--plot", str(png), "--out", str(csv))
     shaped = simulated(*move, "--shaper", "zvd", "--modes", "2")
-    assert [link["name"] for link in plain["links"]] == ["link1", "link2"]
     for before, after in zip(plain["links"], shaped["links"], strict=True):
         assert after["residual_vibration"] < 0.1 * before["residual_vibration"]
         assert after["largest_deflection"] < before["largest_deflection"]
     assert "tip/link2/y" in csv.read_text().partition("\n")[0]
     assert png.stat().st_size > 10_000
-    assert "vibration after the last move" in run_rne("simulate", *move).out
 
 
 def test_flexible_links_swing_freely(simulated):
     report = simulated(
-        "flexible_arm6", "--free", "--no-stops", "--no-friction", "--seconds", "0.5", "--method", "gauss",
+        "flexible_arm6", "--free", "--no-stops", "--no-friction", "--seconds", "0.2", "--method", "gauss",
         "--unknown-payload", "tool0=0.5",
     )  # fmt: skip
     assert report["energy_end"] < report["energy_start"]  # the material damps
@@ -128,13 +112,11 @@ def test_flexible_links_swing_freely(simulated):
 
 def test_an_arm_on_a_ship(tmp_path, simulated):
     motion = Path(__file__).parents[3] / "examples" / "ship_motion.csv"
-    ship = ("puma560", "--base-motion", str(motion), "--seconds", "0.6")
-    known, unknown = simulated(*ship), simulated(*ship, "--base-unknown")
+    ship = ("puma560", "--base-motion", str(motion), "--seconds")
+    known, unknown = simulated(*ship, "0.6"), simulated(*ship, "0.6", "--base-unknown")
     errors = [max(joint["rms_error"] for joint in report["joints"]) for report in (known, unknown)]
     assert 5.0 * errors[0] < errors[1]
-    assert known["base"]["largest_tilt"] > 0.1
-    assert known["base"]["known"]
-    assert not unknown["base"]["known"]
-    free = simulated(*ship, "--free", "--out", str(tmp_path / "ship.csv"))
+    assert (known["base"]["known"], unknown["base"]["known"]) == (True, False)
+    free = simulated(*ship, "0.05", "--free", "--out", tmp_path / "ship.csv")
     assert "energy_change" not in free
-    assert "base_position/z" in (tmp_path / "ship.csv").read_text().splitlines()[0]
+    assert "base_position/z" in (tmp_path / "ship.csv").read_text().partition("\n")[0]

@@ -29,14 +29,9 @@ sys.exit(main())
 """
 INSTANTS = {
     "before the commands": ("rne_dynamics.cli.main", "interrupt()"),
-    "while commands are imported": ("rne_dynamics.advice", "interrupt()"),
     "while the command is imported": ("rne_dynamics.cli.own_arm.info", "interrupt()"),
-    "in a destructor": ("rne_dynamics.cli.own_arm.info", "Dropped()"),
     "turned into another error by the import": (
         "rne_dynamics.cli.own_arm.info", "Dropped(); raise ImportError('cut short')"
-    ),
-    "before the commands, turned into another error": (
-        "rne_dynamics.cli.main", "Dropped(); raise ImportError('cut short')"
     ),
     "twice": ("rne_dynamics.cli.own_arm.info", "Dropped(); interrupt()"),
     "after the command": ("rne_dynamics.cli.own_arm.info", "atexit.register(interrupt)"),

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from rich.cells import cell_len
-from support.urdf_text import arm
 
 from rne_dynamics.cli.main import main
 
 WIDTHS = (80, 60)
 QUICK = [
     ["list"], ["inertia", "materials"], ["inertia", "robot", "puma560", "--link", "link2"],
-    *(["info", name] for name in ("baxter", "shuttle_arm", "pantograph", "flexible_arm6")),
-    ["info", "ur10", "--at", "elbow_joint=90deg"], ["check", "pantograph"], ["check", "baxter"],
-    ["simulate", "puma560", "--seconds", "0.3"], ["simulate", "baxter", "--free", "--seconds", "0.1"],
+    *(["info", name] for name in ("baxter", "pantograph", "flexible_arm6")), ["check", "pantograph"],
     ["simulate", "cylindrical", "--to", "joint2=0.2", "--seconds", "0.5"],
+    ["verify", "puma560", "--states", "1"],
 ]  # fmt: skip
-SLOW = [["verify", name, "--states", "2"] for name in ("puma560", "pantograph", "flexible_arm")]
-NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]\d+)?(?![\w.])")
-
-
 def lines_at(width, words, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", str(width))
     assert main(words) in (0, 1)
@@ -30,37 +22,10 @@ def lines_at(width, words, monkeypatch, capsys):
     return lines
 
 
-@pytest.mark.parametrize("words", [*QUICK, *(pytest.param(w, marks=pytest.mark.slow) for w in SLOW)], ids=" ".join)
+@pytest.mark.parametrize("words", QUICK, ids=" ".join)
 def test_no_line_is_wider_and_nothing_is_cut_off(words, monkeypatch, capsys):
     for width in WIDTHS:
         # an element to paste into a URDF stays as it is
         lines = [line for line in lines_at(width, words, monkeypatch, capsys) if not line.lstrip().startswith("<")]
         assert max(map(cell_len, lines)) <= width, max(lines, key=cell_len)
         assert not any("…" in line for line in lines)
-
-
-@pytest.mark.parametrize("words", [["info", "puma560"], ["info", "pantograph"], ["inertia", "materials"]], ids=" ".join)
-def test_a_narrow_table_has_the_numbers_of_the_wide_one(words, monkeypatch, capsys):
-    numbers = []
-    for width in (200, 60):
-        text = "\n".join(lines_at(width, words, monkeypatch, capsys))
-        numbers.append(set(NUMBER.findall(text)))
-    assert numbers[0] == numbers[1]
-
-
-def test_pipes_without_a_width_are_not_wrapped(monkeypatch, run_rne):
-    monkeypatch.delenv("COLUMNS", raising=False)
-    lines = run_rne("info", "panda").out.splitlines()
-    assert sum("panda_joint1 " in line for line in lines) == 2  # a row of joints, and of the link that it moves
-    assert any(line.startswith("units: ") and line.endswith("at zero.") for line in lines)
-
-
-def test_long_findings_and_names_keep_their_words(monkeypatch, capsys, tmp_path):
-    name = "a_joint_with_a_name_that_is_longer_than_most_terminals_are_wide_in_these_tests"
-    path = tmp_path / "arm.urdf"
-    path.write_text(arm(("shoulder", name)))
-    for command in ("info", "check"):
-        lines = lines_at(60, [command, str(path)], monkeypatch, capsys)
-        assert max(map(len, lines)) <= 60
-        assert "…" not in "".join(lines)
-        assert command == "check" or name in "".join(lines)

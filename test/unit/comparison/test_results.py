@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 from comparison import page
-from comparison.command import main
 from comparison.contenders import Case, Comparison, Contender, differences
-from comparison.goals import GOALS, LARGE
+from comparison.goals import GOALS
 from comparison.results import Results
-from comparison.summary import summary
 from comparison.timing import Times
 
 from rne_dynamics.errors import ArgumentError
@@ -51,28 +48,17 @@ def measured() -> Results:
     return found
 
 
-@pytest.mark.parametrize("wrong", [(1.0, 2.0 + 1e-6), (1.0, np.nan), (np.inf, 2.0), (1.0,), (2.0, 1.0)])
+@pytest.mark.parametrize("wrong", [(1.0, 2.0 + 1e-6), (1.0, np.nan), (1.0,)])
 def test_a_wrong_answer_of_a_peer_is_found(wrong):
+    agreeing = case(contender("plain"), contender("pin", (1.0, 2.0 + 1e-12)), contender("empty", None))
+    assert results().note_differences(differences(agreeing))
     found, made = results(), case(contender("plain"), contender("bound"), contender("pin", wrong))
     assert not found.note_differences(differences(made))
-    (measured_times,) = found.disagreements
-    assert (measured_times.first, measured_times.second) == ("plain", "pin")
-    assert not found.agrees
-    assert "ur5, inverse_dynamics: plain and pin" in str(measured_times)
+    (pair,) = found.disagreements
+    assert (pair.first, pair.second, found.agrees) == ("plain", "pin", False)
+    assert "ur5, inverse_dynamics: plain and pin" in str(pair)
     back = Results.from_json(json.loads(json.dumps(found.as_json())))
     assert back.disagreements == found.disagreements
-
-
-def test_round_off_agrees_and_calls_that_compute_nothing_are_not_asked():
-    found = results()
-    made = case(contender("plain"), contender("pin", (1.0, 2.0 + 1e-12)), contender("empty", None))
-    assert found.note_differences(differences(made))
-    assert found.largest_difference == pytest.approx(5e-13, rel=1e-3)
-
-
-def test_pairs_say_who_must_agree_with_whom():
-    made = case(contender("a"), contender("b", (5.0,)), contender("c", (5.0,)), pairs=(("b", "c"),))
-    assert [d.agrees for d in differences(made)] == [True]
 
 
 def test_ratios_are_of_the_smallest_times_and_judged():
@@ -80,12 +66,6 @@ def test_ratios_are_of_the_smallest_times_and_judged():
     assert (plain.ratio, plain.bound, plain.met) == (0.5, 3.0, False)
     assert (bound.ratio, bound.ratio_of_medians, bound.met) == (8.0, 2.5 / 0.375, True)
     assert (growth.ratio, growth.slower, growth.met) == (pytest.approx(1.2), True, True)
-
-
-def test_goals_ask_for_more_of_large_robots():
-    assert [GOALS["derivatives"].bound_at(n) for n in (LARGE - 1, LARGE)] == [5.0, 2.0]
-    assert not GOALS["derivatives"].met(float("nan"), 6)
-    assert not GOALS["scaling"].met(float("nan"), 6)
 
 
 def test_the_fastest_of_several_peers_counts_for_one_state_and_core():
@@ -102,11 +82,6 @@ def test_the_fastest_of_several_peers_counts_for_one_state_and_core():
     assert (ratio.theirs, ratio.against, ratio.ratio, ratio.met) == ("call", "pool or call", 30.0, True)
 
 
-def test_json_there_and_back():
-    found = measured()
-    assert Results.from_json(json.loads(json.dumps(found.as_json()))) == found
-
-
 @pytest.mark.parametrize("data", [[], {}, {"format": 0}, {"format": 1}, {"format": 1, "measurements": [1]}])
 def test_what_is_no_report_is_refused(data):
     with pytest.raises(ArgumentError, match=r"no .*report of `make bench`"):
@@ -115,12 +90,8 @@ def test_what_is_no_report_is_refused(data):
 
 def test_the_page_holds_the_figures_between_its_marks():
     found = measured()
-    old = f"# Title\n\n{page.BEGIN}\nold figures\n{page.END}\n\nprose\n"
-    new = f"\n{page.figures(found)}\n".join(page.around_figures(old))
-    assert new.startswith("# Title\n")
-    assert new.endswith("prose\n")
-    assert "old figures" not in new
-    assert page.around_figures(new) == page.around_figures(old)
+    new = f"\n{page.figures(found)}\n".join(page.around_figures(f"# Title\n\n{page.BEGIN}\nold\n{page.END}\n\nprose\n"))
+    assert page.around_figures(new) == (f"# Title\n\n{page.BEGIN}", f"{page.END}\n\nprose\n")
     assert "| ur5 (6) | inverse dynamics | 4 ns | 0.25 ns | 2 ns | **0.50** | 8.00 |" in new
     assert f"| {GOALS['plain'].what} | {GOALS['plain'].wanted} | 0.50 |" in new
     assert "mujoco: it is not installed" in new
@@ -128,26 +99,5 @@ def test_the_page_holds_the_figures_between_its_marks():
         page.around_figures("# Title\n")
 
 
-def test_a_page_is_written_from_a_report_without_measuring(tmp_path: Path, capsys):
-    report, target = tmp_path / "report.json", tmp_path / "page.md"
-    report.write_text(json.dumps(measured().as_json()), encoding="utf-8")
-    target.write_text(f"{page.BEGIN}\n{page.END}\n", encoding="utf-8")
-    main(["--from", str(report), "--page", str(target)])
-    assert "### Goals" in target.read_text(encoding="utf-8")
-    report.write_text("{", encoding="utf-8")
-    assert main(["--from", str(report)]) == 1
-    assert "is no report" in capsys.readouterr().err
-
-
-def test_a_busy_computer_is_reported():
-    found = measured()
-    found.note_share(9.9, 10.0)
-    assert "BUSY" not in page.figures(found)
-    found.note_share(0.1, 10.0)
-    assert "these rounds received 50 % of their core" in page.figures(found)
-
-
-def test_the_summary_names_what_misses():
-    lines = {line.goal.what: line for line in summary(measured())}
-    assert lines[GOALS["plain"].what].verdict == "0 of 1; not: ur5 inverse_dynamics 0.50"
-    assert lines[GOALS["scaling"].what].verdict == "all"
+def test_json_there_and_back():
+    assert Results.from_json(json.loads(json.dumps(measured().as_json()))) == measured()

@@ -43,15 +43,21 @@ def folder(tmp_path: Path) -> Path:
 
 def test_entries_of_the_other_file_hold_where_there_are_no_own_ones(folder: Path) -> None:
     base, own = rne.load_model(folder / "robots/base.yaml"), rne.load_model(folder / "own.yaml")
-    assert own.joint_names == base.joint_names
+    assert own.joint_names == base.joint_names == ("shoulder", "elbow")
     assert own.mass == pytest.approx(base.mass - 1.5)
     assert own.gravity.tolist() == [0.0, 0.0, -1.62]
-    found, j = joint_friction(own), own.joint_names.index("elbow")
-    assert found.viscous.tolist() == [1.0, 1.2] if j else [1.2, 1.0]
-    assert (found.coulomb[j], found.offset[j]) == pytest.approx((3.4, 0.2))
-    assert (found.stribeck[j], found.stribeck_velocity[j], found.threshold[j]) == (0.8, 0.15, 0.05)
-    np.testing.assert_array_equal(own.tree.joint("elbow").rotor_inertia, 0.25)
+    found = joint_friction(own)
+    assert found.viscous.tolist() == [1.0, 1.2]
+    assert (found.coulomb[1], found.offset[1]) == pytest.approx((3.4, 0.2))
+    assert (found.stribeck[1], found.stribeck_velocity[1], found.threshold[1]) == (0.8, 0.15, 0.05)
+    assert own.tree.joint("elbow").rotor_inertia == 0.25
     assert urdf_source(folder / "own.yaml").name == str((folder / "robots/arm.urdf").resolve())
+    (folder / "heavy.urdf").write_text(ARM.replace('<mass value="2"/>', '<mass value="20"/>'))
+    (folder / "third.yaml").write_text("based_on: own.yaml\nrotors: none\nurdf: heavy.urdf\n")
+    third = rne.load_model(folder / "third.yaml")
+    assert joint_friction(third).stribeck.max() == 0.8
+    assert not any(joint.rotor_inertia for joint in third.tree.joints)
+    assert third.mass == pytest.approx(own.mass + 18.0)
 
 
 def test_files_build_on_files_that_build_on_files(folder: Path) -> None:
@@ -68,14 +74,15 @@ def test_another_urdf_takes_the_place_of_the_first(folder: Path) -> None:
 
 
 def test_models_that_ship_can_be_built_on() -> None:
+    plain = rne.load_model("four_bar")
     heavy = rne.load_model("based_on: four_bar\npayload: {link: rocker, mass: 1}\n")
-    assert heavy.loops[0].name == rne.load_model("four_bar").loops[0].name
-    assert heavy.mass == pytest.approx(rne.load_model("four_bar").mass + 1.0)
-    loop = rne.load_model(
+    assert heavy.loops[0].name == plain.loops[0].name
+    assert heavy.mass == pytest.approx(plain.mass + 1.0)
+    loops = rne.load_model(
         "based_on: four_bar\nloops:\n- {name: pin, kind: revolute, a: {link: rocker, xyz: [0.3, 0, 0]}, "
         "b: {link: coupler, xyz: [0.35, 0, 0]}}\n"
     ).loops
-    assert [x.name for x in loop][-1] == "pin"
+    assert [loop.name for loop in loops] == [*(loop.name for loop in plain.loops), "pin"]
 
 
 @pytest.mark.parametrize(("text", "base", "words"), [
@@ -101,8 +108,7 @@ def test_faults_are_named_with_both_files(folder: Path, text: str, base: str, wo
 
 def test_an_offset_may_be_larger_than_coulomb_friction() -> None:
     robot = rne.load_model("urdf: puma560\nfriction: {joint1: {coulomb: 0.1, offset: -0.4}}\n")
-    assert joint_friction(robot).offset[0] == pytest.approx(-0.4)
-    assert joint_friction(robot).coulomb[0] == pytest.approx(0.1)
+    assert (joint_friction(robot).offset[0], joint_friction(robot).coulomb[0]) == pytest.approx((-0.4, 0.1))
     assert rne.friction_torque(robot, np.zeros(6))[0] == pytest.approx(-0.3)  # the least that holds it
     with pytest.raises(rne.RneDynamicsError, match=r"coulomb_forward is -2\.0; it must be finite and not negative"):
         _ = rne.TreeJoint("j", rne.JointKind.REVOLUTE, "a", "b", friction=Friction(0.0, -2.0, 1.0))
@@ -111,8 +117,8 @@ def test_an_offset_may_be_larger_than_coulomb_friction() -> None:
 def test_regressors_add_up_to_inverse_dynamics_and_friction() -> None:
     friction = "{viscous: 1, coulomb: 2, offset: -0.1, threshold: 0.05, stribeck: 0.8, stribeck_velocity: 0.1}"
     text = "urdf: puma560\nfriction:\n" + "".join(f"  joint{k}: {friction}\n" for k in range(1, 4))
-    robot, rng = rne.load_model(text), np.random.default_rng(0)
-    q, qd, qdd = rng.normal(size=(3, 50, 6)) * [[[1.0]], [[0.2]], [[1.0]]]
+    robot = rne.load_model(text)
+    q, qd, qdd = np.random.default_rng(0).normal(size=(3, 50, 6)) * [[[1.0]], [[0.2]], [[1.0]]]
     expected = rne.inverse_dynamics(robot, q, qd, qdd) + rne.friction_torque(robot, qd)
     own = (rne.joint_regressor(robot, qd, qdd) * rne.joint_parameters(robot)).sum(axis=-1)
     found = rne.regressor(robot, q, qd, qdd) @ rne.inertial_parameters(robot) + own

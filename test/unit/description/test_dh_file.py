@@ -65,8 +65,7 @@ def by_hand() -> rne.RobotModel:
 
 def test_the_file_is_the_robot_of_the_constructor(file: Path) -> None:
     robot, expected = rne.load_model(file), by_hand()
-    assert robot.name == "bench"
-    assert robot.joint_names == ("waist", "joint2", "joint3")
+    assert (robot.name, robot.joint_names) == ("bench", ("waist", "joint2", "joint3"))
     assert robot.lower.tolist() == [-2.0, 0.0, -np.inf]
     assert robot.effort_limit.tolist() == [90.0, np.inf, np.inf]  # URDF has no word for infinity; the table has
     q, qd, qdd = np.random.default_rng(1).uniform(-1.0, 1.0, (3, 20, 3))
@@ -75,28 +74,8 @@ def test_the_file_is_the_robot_of_the_constructor(file: Path) -> None:
     assert rne.friction_torque(robot, [0.0, 0.0, -1.0])[2] == pytest.approx(-2.2)
     poses = [rne.forward_kinematics(x, q)["tool0"] for x in (robot, expected)]
     assert relative_error(*poses) < 1e-15
-
-
-def test_as_text_and_named_after_its_file(tmp_path: Path) -> None:
-    text = TABLE.replace("  name: bench\n", "")
-    assert rne.load_model(text).name == "dh_arm"
-    (tmp_path / "crane.yaml").write_text(text)
-    assert rne.load_model(tmp_path / "crane.yaml").name == "crane"
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "info {} --json",
-        "check {} --json",
-        "inertia robot {} --link slide",
-        "simulate {} --free --no-friction --seconds 0.01 --json",
-        pytest.param("verify {} --states 2 --json", marks=pytest.mark.slow),
-    ],
-)
-def test_every_command_takes_it(command: str, file: Path, capsys) -> None:
-    assert main(command.format(file).split()) == 0
-    assert capsys.readouterr().out
+    file.write_text(TABLE.replace("  name: bench\n", ""))
+    assert rne.load_model(file).name == "bench", "named after its file"
 
 
 def test_check_finds_what_the_table_leaves_out(file: Path, capsys) -> None:

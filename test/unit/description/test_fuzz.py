@@ -40,7 +40,7 @@ PIECES = [
     "<xacro:x/>", "<transmission/>", "fixed", "floating", "planar", "continuous", "prismatic", "base", "upper",
         "shoulder", "j", "k",
 ]  # fmt: skip
-SETTINGS = settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+SETTINGS = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 
 
 def loads_or_is_refused(source: str | bytes) -> None:
@@ -127,17 +127,11 @@ def test_any_bytes(data: bytes) -> None:
 
 
 @given(st.text(max_size=60))
-@settings(SETTINGS, max_examples=150)  # each is compared with the names of all robots
+@settings(SETTINGS, max_examples=40)  # each is compared with the names of all robots
 def test_any_string_as_a_source(text: str) -> None:
     loads_or_is_refused(text)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-7", "cp037"])
-def test_encodings_nobody_declared(seed: str, encoding: str) -> None:
-    loads_or_is_refused(seed.encode(encoding))
-
-
-def test_the_unchanged_seeds_load() -> None:
-    for seed in SEEDS:
-        assert load_urdf(seed).n > 0
+def test_encodings_nobody_declared(encoding: str) -> None:
+    loads_or_is_refused(ARM.encode(encoding))

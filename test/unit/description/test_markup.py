@@ -51,7 +51,6 @@ def test_text_before_the_first_element_is_shown(text: str, line: int, says: str)
     message = fault(text)
     assert message.startswith(f"arm.urdf:{line}: file: ")
     assert says in message
-    assert "delete everything before it" in message or "give a URDF file" in message
 
 
 @pytest.mark.parametrize(
@@ -94,7 +93,6 @@ def test_entities_and_external_document_types_are_refused_at_once(document: str)
     message = fault(document)
     assert time.process_time() - start < 1.0
     assert "<!DOCTYPE" in message
-    assert "refused" in message
     assert "delete the DOCTYPE" in message
 
 
@@ -107,6 +105,7 @@ def test_deep_nesting_is_refused() -> None:
     assert f"nested deeper than {DEEPEST}" in fault(b"<robot><visual>" + b"<a>" * 100_000)
 
 
+@pytest.mark.slow
 def test_too_many_elements_are_refused() -> None:
     start = time.process_time()
     assert f"more than {MOST_ELEMENTS} elements" in fault(b"<robot>" + b"<a/>" * (MOST_ELEMENTS + 10))
@@ -119,4 +118,14 @@ def test_long_text_and_attributes_end_quickly() -> None:
     assert len(root.text) <= 2000
     with pytest.raises(FaultyDescriptionError, match="an attribute of more than"):
         read_markup(b"<robot name='" + b"x" * 5_000_000 + b"'/>", "f")
+    assert time.process_time() - start < 20.0
+
+
+def test_deep_nesting_and_many_elements_are_refused_and_long_text_is_read() -> None:
+    start = time.process_time()
+    assert f"nested deeper than {DEEPEST}" in fault(b"<robot><visual>" + b"<a>" * 100_000)
+    assert f"more than {MOST_ELEMENTS} elements" in fault(b"<robot>" + b"<a/>" * (MOST_ELEMENTS + 10))
+    assert "an attribute of more than" in fault(b"<robot name='" + b"x" * 5_000_000 + b"'/>")
+    root = read_markup(b"<robot name='" + b"x" * LONGEST + b"'>" + b"y\n" * 5_000_000 + b"</robot>", "f")
+    assert len(root.text) <= 2000
     assert time.process_time() - start < 20.0

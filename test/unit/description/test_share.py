@@ -6,19 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from rne_dynamics.description.share import share_file, shipped_robots
+from rne_dynamics.description.share import share_file
 from rne_dynamics.errors import DescriptionError
 
 CODE = """\
 from rne_dynamics.description.share import share_file, shipped_robots
 print(share_file("urdf/x.urdf"), shipped_robots())
 """
-
-
-def test_files_of_the_checkout() -> None:
-    assert share_file("urdf/puma560.urdf").is_file()
-    assert "puma560" in shipped_robots()
-    assert list(shipped_robots()) == sorted(shipped_robots())
 
 
 def test_a_missing_data_file_error_lists_the_folders() -> None:

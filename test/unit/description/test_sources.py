@@ -54,22 +54,15 @@ def refusal(source: object, **kwargs: object) -> str:
 
 def test_paths_text_bytes_and_uris_give_the_same_robot(file: Path, package: Path) -> None:
     sources = [
-        file,
-        str(file),
-        ARM,
-        ARM.encode(),
-        file.as_uri(),
-        f"file://localhost{file}",
-        "package://arm_description/urdf/arm.urdf",
+        file, str(file), ARM, ARM.encode(), file.as_uri(), f"file://localhost{file}", "\ufeff" + ARM,
+        Source("x", ARM.encode()), read_stdin(io.BytesIO(ARM.encode())), "package://arm_description/urdf/arm.urdf",
     ]
-    for source in (*sources, "\ufeff" + ARM, Source("x", ARM.encode())):
+    for source in sources:
         assert load_urdf(source).joint_names == ("shoulder",)  # type: ignore[arg-type]  # sources of every kind
-
-
-def test_messages_name_the_file(file: Path) -> None:
+    # whatever encoding a string declares
+    assert load_urdf('<?xml version="1.0" encoding="utf-16"?>' + arm(('"arm"', '"Käfer"'))).name == "Käfer"
     file.write_text(arm(("0 1 0", "0 0 0")))
-    for source in (file, file.as_uri()):
-        assert refusal(source).startswith(f"{file}:13: joint 'shoulder' <axis>: ")
+    assert refusal(file.as_uri()).startswith(f"{file}:13: joint 'shoulder' <axis>: ")
 
 
 def test_a_shipped_name_wins_over_a_file_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,28 +74,18 @@ def test_a_shipped_name_wins_over_a_file_of_that_name(tmp_path: Path, monkeypatc
 
 def test_what_is_not_there_names_what_is_near(file: Path) -> None:
     assert "did you mean 'puma560'?" in refusal("puma")
-    assert "puma560" in refusal("no_such_robot")
-    message = refusal(file.with_name("my_arm.urdf"))
-    assert "does not exist" in message
-    assert f"did you mean {str(file)!r}" in message
+    assert f"does not exist; did you mean {str(file)!r}" in refusal(file.with_name("my_arm.urdf"))
 
 
 def test_folders_and_unreadable_files(tmp_path: Path) -> None:
-    assert "is a folder" in refusal(tmp_path)
     loop = tmp_path / "loop.urdf"
     loop.symlink_to(loop)
-    assert "cannot be read" in refusal(loop)
-    assert "cannot be read" in refusal("x" * 5000)
-    assert "null character" in refusal("a\0b")
-
-
-@pytest.mark.parametrize("source", ["", "   ", "\n", b"", b" "])
-def test_empty_text(source: str | bytes) -> None:
-    assert refusal(source).startswith("<text>:1: file: is empty")
-
-
-def test_text_with_half_characters() -> None:
-    assert "<text>:1: has the lone surrogate '\\ud800'" in refusal('<robot name="\ud800"/>')
+    for source, said in (
+        (tmp_path, "is a folder"), (loop, "cannot be read"), ("x" * 5000, "cannot be read"), ("a\0b", "null character"),
+        (" ", "<text>:1: file: is empty"), (b"", "<text>:1: file: is empty"),
+        ('<robot name="\ud800"/>', "<text>:1: has the lone surrogate '\\ud800'"),
+    ):  # fmt: skip
+        assert said in refusal(source)
 
 
 def test_a_string_is_what_it_is_whatever_encoding_it_declares() -> None:
@@ -139,16 +122,25 @@ def test_standard_input() -> None:
     assert load_urdf(source).n == 1
 
 
+def test_files_of_100_megabytes_and_endless_ones_are_refused_at_once(tmp_path: Path) -> None:
+    large = tmp_path / "large.urdf"
+    with large.open("wb") as stream:
+        stream.truncate(100 * 1024 * 1024)
+    for source in (large, b"<" * 100_000_000, Path("/dev/zero")):
+        start = time.process_time()
+        assert f"larger than {MOST_BYTES // 1_000_000} MB" in refusal(source)
+        assert time.process_time() - start < 0.5
+    with pytest.raises(DescriptionError, match="<stdin> is larger than"):
+        read_stdin(io.BytesIO(b" " * (MOST_BYTES + 1)))
+
+
 @pytest.mark.parametrize(
     ("uri", "says"),
     [
         ("http://example.org/arm.urdf", "scheme 'http' is unknown; give a path, file:// or package://"),
-        ("model://arm/arm.urdf", "scheme 'model'"),
         ("file://otherhost/arm.urdf", "write file:///absolute/path.urdf"),
-        ("file://arm.urdf", "write file:///absolute/path.urdf"),
         ("file:///no/such/arm.urdf", "/no/such/arm.urdf does not exist"),
         ("package://arm_description", "write package://PACKAGE/PATH"),
-        ("package:///urdf/arm.urdf", "write package://PACKAGE/PATH"),
         ("package://../secret.urdf", "write package://PACKAGE/PATH"),
         ("package://other_description/urdf/arm.urdf", "package 'other_description' is not found"),
         ("package://arm_description/urdf/leg.urdf", "has no file 'urdf/leg.urdf'"),
@@ -156,7 +148,6 @@ def test_standard_input() -> None:
         ("package://arm_description/urdf/../../secret.urdf", "leads outside package"),
         ("package://arm_description/%2e%2e/secret.urdf", "leads outside package"),
         ("package://arm_description//etc/passwd", "leads outside package"),
-        ("package://arm_description/..\\secret.urdf", "leads outside package"),
         ("package://arm_description/a%00b", "leads outside package"),
     ],
 )
@@ -184,11 +175,14 @@ def xacro_file(tmp_path: Path) -> Path:
     return path
 
 
-def test_xacro_with_arguments(xacro_file: Path, package: Path) -> None:
+def test_xacro_with_arguments(xacro_file: Path, package: Path, file: Path) -> None:
     model = load_urdf(str(xacro_file), mappings={"link": "leg", "mass": "3.5"})
     assert (model.link_names, model.mass) == (("leg",), 3.5)
     (package / "arm.xacro").write_text(XACRO)
     assert load_urdf("package://arm_description/arm.xacro", mappings={"mass": "4"}).mass == 4.0
+    assert "(mass) are for xacro only; give a file that ends in .xacro" in refusal(file, mappings={"mass": "1"})
+    xacro_file.write_text('<!DOCTYPE robot [<!ENTITY x SYSTEM "file:///etc/passwd">]>' + XACRO)
+    assert "<!DOCTYPE robot>" in refusal(xacro_file)
 
 
 def test_xacro_includes_from_its_own_folder(xacro_file: Path) -> None:
@@ -204,18 +198,14 @@ FIND = '<xacro:include filename="$(find arm_description)/part.xacro"/>'
 PART = '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:property name="more" value="3"/></robot>'
 
 
-@pytest.mark.parametrize("place", ["indexed", "above", "next to", "next to, in a folder of another name"])
-def test_xacro_finds_packages(
-    tmp_path: Path, package: Path, monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
-    folder = {"above": tmp_path / "arm_description", "next to": tmp_path / "src/arm_description",
-              "next to, in a folder of another name": tmp_path / "src/the_arm"}.get(place, package)
-    file = (folder if place == "above" else tmp_path / "src/my_cell") / "urdf/arm.urdf.xacro"
-    file.parent.mkdir(parents=True)
-    folder.mkdir(parents=True, exist_ok=True)
-    if place == "indexed":
-        index = package.parents[1] / "share/ament_index/resource_index/packages"
-        index.mkdir(parents=True)
+@pytest.mark.parametrize("indexed", [True, False])
+def test_xacro_finds_packages(tmp_path: Path, package: Path, monkeypatch: pytest.MonkeyPatch, indexed: bool) -> None:
+    """In the ament index, and next to the file's own package in a folder of another name."""
+    folder = package if indexed else tmp_path / "src/the_arm"
+    index, file = tmp_path / "prefix/share/ament_index/resource_index/packages", tmp_path / "src/my_cell/arm.urdf.xacro"
+    for made in (folder, index, file.parent):
+        made.mkdir(parents=True, exist_ok=True)
+    if indexed:
         (index / "arm_description").write_text("")
     else:
         monkeypatch.delenv("AMENT_PREFIX_PATH")
@@ -265,8 +255,6 @@ def test_xacro_faults_are_one_plain_sentence_with_their_place(
     assert what.format(file=xacro_file, folder=xacro_file.parent) in message
     assert fix in message.rpartition("; ")[2]
     assert "<class" not in message
-    assert all(message.count(text) == 1 for text in ("No such file", "AMENT_PREFIX_PATH") if text in message)
-    assert "\n" not in message
     assert capfd.readouterr() == ("", "")
 
 

@@ -56,10 +56,7 @@ def test_good_numbers_have_no_finding() -> None:
 )
 def test_bad_numbers_are_shown_with_the_fix(text: str, count: int, says: str, fix: str) -> None:
     values, (finding,) = read(text, count)
-    assert values is None
-    assert finding.line == 7
-    assert finding.element == "joint 'a' <origin>"
+    assert (values, finding.line, finding.element) == (None, 7, "joint 'a' <origin>")
     assert says in finding.message
-    assert "finite number" in finding.message
     assert fix in finding.fix
     assert len(str(finding)) < 300

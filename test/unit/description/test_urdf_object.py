@@ -4,33 +4,21 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from support.urdf_text import ARM
-from support.wheel import wheel_robots
+from support.wheel import wheel_urdf
 from urdf_parser_py.urdf import URDF, Inertia, Inertial, Joint, JointLimit, JointMimic, Link, Pose, Robot
 
 import rne_dynamics as rne
 from rne_dynamics.errors import DescriptionError
 
 
-def parsed(path: Path) -> Robot | None:
-    """The robot as urdf_parser_py reads it; None where it refuses the file."""
-    try:
-        return URDF.from_xml_string(path.read_bytes())
-    except Exception:  # noqa: BLE001 - its conversions raise anything
-        return None
-
-
-@pytest.mark.slow
-def test_the_robots_of_the_wheel_are_those_of_their_files(capfd: pytest.CaptureFixture[str]) -> None:
-    objects = {path: robot for path in wheel_robots() if (robot := parsed(path)) is not None}
-    assert len(objects) > 50
-    for path, robot in objects.items():
-        assert rne.to_urdf(rne.load_urdf(robot)) == rne.to_urdf(rne.load_urdf(path)), path
-    capfd.readouterr()  # urdf_parser_py prints the elements that it does not know
+@pytest.mark.parametrize("name", ["panda.urdf", "talos_left_arm.urdf", "simple_humanoid.urdf"])
+def test_the_robots_of_the_wheel_are_those_of_their_files(name: str) -> None:
+    path = wheel_urdf(name)
+    assert rne.to_urdf(rne.load_urdf(URDF.from_xml_file(str(path)))) == rne.to_urdf(rne.load_urdf(path))
 
 
 def made() -> Robot:
@@ -82,11 +70,13 @@ def test_a_faulty_robot_is_refused_by_its_element(fault: str) -> None:
     assert says in str(caught.value)
 
 
-def test_other_objects_and_arguments_of_xacro_are_refused() -> None:
-    with pytest.raises(DescriptionError, match=r"source is of type int; give .* or a robot of urdf_parser_py"):
-        rne.load_urdf(5)  # type: ignore[arg-type]
-    with pytest.raises(DescriptionError, match="are for xacro only"):
-        rne.load_urdf(made(), mappings={"prefix": "left_"})
+@pytest.mark.parametrize(("source", "options", "said"), [
+    (5, {}, r"source is of type int; give .* or a robot of urdf_parser_py"),
+    (made(), {"mappings": {"prefix": "left_"}}, "are for xacro only"),
+])
+def test_other_objects_and_arguments_of_xacro_are_refused(source, options, said) -> None:
+    with pytest.raises(DescriptionError, match=said):
+        rne.load_urdf(source, **options)
 
 
 def test_urdf_parser_py_is_not_imported_without_its_objects() -> None:

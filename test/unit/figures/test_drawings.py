@@ -8,10 +8,10 @@ from PIL import Image
 
 import rne_dynamics as rne
 from rne_dynamics.errors import ModelError
-from rne_dynamics.figures.movie import LONGEST, PERIOD, Motion, write_movie
-from rne_dynamics.figures.skeleton import skeleton, tree_positions, view_of
+from rne_dynamics.figures.movie import PERIOD, Motion, write_movie
+from rne_dynamics.figures.skeleton import skeleton, tree_positions
 
-MECHANISMS = ("delta", "five_bar", "four_bar", "slider_crank", "pantograph")
+MECHANISMS = ("delta", "pantograph")
 
 
 def moved(robot, rows=5):
@@ -32,20 +32,6 @@ def test_drawn_loops_are_closed(name):
             assert min(np.abs(end - side).max() for end in ends) < 1e-9 + 5e-3 * drawn.size
 
 
-@pytest.mark.parametrize("name", ["puma560", "panda", "scara", "cylindrical", "flexible_arm6", *MECHANISMS])
-def test_bars_hang_together_from_the_base_to_every_tip(name):
-    robot = rne.load_model(name)
-    drawn = skeleton(robot, moved(robot))
-    short = 1e-2 * drawn.size  # parts shorter than this are not drawn
-    reached, *ends = [(bar.start, bar.end) for bar in drawn.bars]
-    while near := [pair for pair in ends if any(np.abs(e - r).max() < short for e in pair for r in reached)]:
-        reached = (*reached, *(end for pair in near for end in pair))
-        ends = [pair for pair in ends if not any(pair is other for other in near)]
-    assert not ends, f"{len(ends)} bars hang in the air"
-    for tip in drawn.tips:
-        assert min(np.abs(tip - r).max() for r in reached) < short
-
-
 #: A joint whose place and mass centre are those of the base, and no joint at all.
 WHEEL, STILL = (
     '<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>'
@@ -59,12 +45,9 @@ WHEEL, STILL = (
 def test_a_robot_without_extent_is_a_point(urdf, tmp_path):
     robot = rne.load_urdf(urdf)
     assert skeleton(robot, moved(robot)).points.shape == (1, 2, 5, 3)
-    motion = Motion("at rest", np.linspace(0.0, 1.0, 5), moved(robot))
-    if robot.n:
-        write_movie(tmp_path / "wheel.gif", robot, motion)
-    else:
+    if not robot.n:
         with pytest.raises(ModelError, match="no joint that moves"):
-            write_movie(tmp_path / "still.gif", robot, motion)
+            write_movie(tmp_path / "still.gif", robot, Motion("at rest", np.linspace(0.0, 1.0, 5), moved(robot)))
 
 
 def test_joints_are_where_forward_kinematics_has_them():
@@ -78,31 +61,17 @@ def test_joints_are_where_forward_kinematics_has_them():
         np.testing.assert_allclose(joint.axis, poses[f"link{k + 1}"][:, :3, 2], atol=1e-12)
 
 
-def test_planar_robots_are_seen_along_their_axes_and_others_from_above():
-    planar = rne.load_urdf("planar2")
-    drawn = skeleton(planar, moved(planar))
-    assert abs(view_of(drawn).axes[2] @ drawn.joints[0].axis[0]) == pytest.approx(1.0)
-    spatial = rne.load_urdf("puma560")
-    view = view_of(skeleton(spatial, moved(spatial)))
-    assert view.axes[2][2] > 0.0
-    np.testing.assert_allclose(view.axes @ view.axes.T, np.eye(3), atol=1e-12)
-
-
 @pytest.mark.slow
 def test_a_movie_has_the_motions_time_and_stays_small(tmp_path):
     robot = rne.load_model("four_bar")
     time = np.linspace(0.0, 2.4, 241)
     q = robot.neutral + np.sin(time)[:, None]
-    path = tmp_path / "four_bar.gif"
-    shares = []
+    path, shares = tmp_path / "four_bar.gif", []
     write_movie(path, robot, Motion("four_bar", time, q, q + 1e-3), shares.append)
     with Image.open(path) as movie:
         assert movie.n_frames * PERIOD == pytest.approx(2400, abs=PERIOD)
-        assert movie.info["loop"] == 0
-        first, size = np.asarray(movie.convert("RGB")), movie.size
+        assert (movie.info["loop"], movie.size, shares[-1]) == (0, (800, 400), 1.0)
+        first = np.asarray(movie.convert("RGB"))
         movie.seek(movie.n_frames // 2)
         assert (np.asarray(movie.convert("RGB")) != first).any()
-    assert size == (800, 400)
-    assert shares[-1] == 1.0
     assert path.stat().st_size < 1_500_000
-    assert LONGEST <= 8.0

@@ -1,27 +1,16 @@
-"""Units of axes, files of figures, and the pictures' readability."""
+"""Units of axes."""
 
 from __future__ import annotations
 
-from itertools import combinations
-
-import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 import rne_dynamics as rne
-from rne_dynamics.cli.main import main
-from rne_dynamics.cli.simulated.plot import draw
-from rne_dynamics.figures.skeleton import draw_robot
-from rne_dynamics.figures.style import COLORS, POINT_LABEL, TERMS, canvas
 from rne_dynamics.figures.tracking import joint_units, units_of
-from rne_dynamics.recording.recording import Recording, Series
 
 
 @pytest.mark.parametrize(("robot", "position", "error", "velocity", "effort"), [
     ("puma560", "rad", "mrad", "rad/s", "N m"),
     ("cylindrical", "rad, m", "mrad, mm", "rad/s, m/s", "N m, N"),
-    ("pantograph", "rad", "mrad", "rad/s", "N m"),
-    ("flexible_arm", "rad", "mrad", "rad/s", "N m"),
 ])
 def test_units_are_those_of_the_joints(robot, position, error, velocity, effort):
     assert units_of(rne.load_model(robot)) == (position, error, velocity, effort)
@@ -29,102 +18,4 @@ def test_units_are_those_of_the_joints(robot, position, error, velocity, effort)
 
 def test_every_joint_has_its_own_unit():
     assert [units.effort for units in joint_units(rne.load_urdf("scara"))] == ["N m", "N m", "N", "N m"]
-
-
-def test_a_prismatic_robot_has_metres_only():
-    robot = rne.load_urdf("cylindrical", lock={"joint1": 0.0})
-    assert units_of(robot).position == "m"
-    assert units_of(robot).effort == "N"
-
-
-def luminance(color: str) -> float:
-    """Relative luminance of ``#RRGGBB``, 0 to 1."""
-    parts = [int(color[k : k + 2], 16) / 255.0 for k in (1, 3, 5)]
-    return sum(w * x**2.2 for w, x in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
-
-
-def test_curves_are_readable_on_white():
-    assert len(set(COLORS)) == len(COLORS)
-    assert all(1.05 / (luminance(color) + 0.05) > 2.0 for color in COLORS)
-
-
-@pytest.fixture
-def written(monkeypatch):
-    """The figures that would be written to files."""
-    figures = []
-    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: figures.append(self))
-    return figures
-
-
-def recorded(robot, *, noise=0.0, effort=1.0):
-    """Three seconds of states, and a reference and torque terms that end a second earlier."""
-    t, short = np.linspace(0.0, 3.0, 301), np.linspace(0.0, 2.0, 201)
-    q = 0.1 * np.sin(t)[:, None] * np.ones(robot.n)
-    terms = {name: Series(short, np.outer(short, np.ones(robot.n))) for name in ("gravity", "friction")}
-    return Recording(
-        "run.mcap", robot.joint_names, t, q, effort=effort * q,
-        reference_q=Series(short, q[:201] + noise * np.cos(50.0 * short)[:, None]), torque=terms,
-    )
-
-
-def drawn(written, tmp_path, robot, recording, known=True):
-    draw(tmp_path / "run.png", recording, list(range(robot.n)), robot if known else None)
-    return written[-1].axes
-
-
-def panel(axes, label):
-    return next(a for a in axes if a.get_ylabel() == label)
-
-
-def limits_shown(axes):
-    """Lines of effort limits."""
-    return [line for line in axes.lines if line.get_linestyle() == ":" and line.get_color() == COLORS[3]]
-
-
-def test_a_recording_has_one_time_fixed_colours_and_readable_scales(written, tmp_path):
-    robot = rne.load_urdf("puma560")
-    axes = drawn(written, tmp_path, robot, recorded(robot, noise=1e-14))
-    assert {tuple(a.get_xlim()) for a in axes} == {(0.0, 3.0)}
-    colors = {line.get_label(): line.get_color() for line in axes[-1].lines}
-    assert {name: colors[name] for name in ("gravity", "friction")} == {k: TERMS[k] for k in ("gravity", "friction")}
-    assert np.ptp(panel(axes, "error (mrad)").get_ylim()) >= 1e-4, "round-off is not enlarged"
-    large = drawn(written, tmp_path, robot, recorded(robot, effort=400.0))
-    for shown, effort, lines in ((axes, 1.0, 0), (large, 400.0, 2)):  # peak 0.1 and 40 N m; joint 4 has 24.2 N m
-        efforts = panel(shown, "effort (N m)")
-        assert np.abs(efforts.get_ylim()).max() <= 2.5 * 0.1 * effort, "far limits do not flatten the curves"
-        assert len(limits_shown(efforts)) == lines
-
-
-def test_joints_in_rad_and_in_m_have_axes_of_their_own(written, tmp_path, monkeypatch):
-    robot = rne.load_urdf("scara")
-    axes = drawn(written, tmp_path, robot, recorded(robot))
-    assert [line.get_label() for line in panel(axes, "position (m)").lines] == ["joint3", "reference"]
-    monkeypatch.chdir(tmp_path)
-    assert main(["simulate", "scara", "--seconds", "0.3", "--plot", "move.png"]) == 0
-    assert main(["simulate", "scara", "--free", "--seconds", "0.1", "--plot", "free.png"]) == 0
-    labels = [a.get_ylabel() for figure in written for a in figure.axes]
-    assert {"position (rad)", "position (m)", "error (mm)", "effort (N)", "velocity (m/s)"} <= set(labels)
-    assert not [label for label in labels if ", " in label]
-
-
-@pytest.mark.parametrize("name", ["panda", "puma560", "scara", "delta", "pantograph", "flexible_arm6", "xarm7"])
-def test_names_of_joints_do_not_cover_each_other(written, tmp_path, name):
-    robot = rne.load_model(name)
-    time = np.linspace(0.0, 1.0, 5)
-    with canvas(tmp_path / "robot.png", 5.0, 6.0) as figure:
-        draw_robot(figure.add_subplot(), robot, time, robot.neutral + 0.3 * time[:, None] * np.ones(robot.nq))
-    written[-1].draw_without_rendering()
-    labels = [text for text in written[-1].axes[0].texts if text.get_gid() == POINT_LABEL]
-    boxes = [label.get_window_extent() for label in labels]
-    assert boxes
-    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
-
-
-def test_a_long_title_takes_no_width_from_the_curves(written, tmp_path):
-    widths = []
-    for title in ("short", "a title of many words that say what was pushed, where and when, " * 6):
-        with canvas(tmp_path / "titled.png", 8.0, 3.0) as figure:
-            figure.add_subplot().set_title(title)
-        written[-1].draw_without_rendering()
-        widths.append(written[-1].axes[0].get_position().width)
-    assert widths[1] > 0.95 * widths[0]
+    assert units_of(rne.load_urdf("cylindrical", lock={"joint1": 0.0})).position == "m"

@@ -31,7 +31,7 @@ UR5 = "ur5_robot.urdf"
 def motion(name: str, scale: float = 0.8) -> Excitation:
     """A motion after a short search."""
     box = {} if name != UR5 else {"elbow_joint": (-1.0, 2.0)}
-    return excite(with_own_code(name), scale=scale, budget=Evaluations(150), box=box)
+    return excite(with_own_code(name), scale=scale, budget=Evaluations(50), box=box)
 
 
 def design(name: str, *, rotors: bool = False) -> Design:
@@ -51,7 +51,7 @@ def test_the_series_is_at_rest_at_both_ends_and_consistent():
     assert np.linalg.matrix_rank(here[0]) == 8, "all independent"
 
 
-@pytest.mark.parametrize(("name", "rotors", "size"), [("scara", True, 0.3), ("puma560", False, 1.0), (UR5, True, 1.5)])
+@pytest.mark.parametrize(("name", "rotors", "size"), [("scara", True, 0.3), (UR5, False, 1.5)])
 def test_derivatives_of_the_cost(name, rotors, size):
     """Inside the bounds and, with larger amplitudes, far outside, where exceeding them costs."""
     made, rng = design(name, rotors=rotors), np.random.default_rng(0)
@@ -76,8 +76,7 @@ def test_the_condition_number_is_that_of_the_columns_of_a_fit():
 
 def test_the_motion_keeps_every_limit_between_its_points_too():
     found, robot = motion(UR5), with_own_code(UR5)
-    t = np.linspace(0.0, 10.0, 3001)
-    q, qd, qdd = np.moveaxis(found.trajectory.samples(t), 1, 0)
+    q, qd, qdd = np.moveaxis(found.trajectory.samples(np.linspace(0.0, 10.0, 1001)), 1, 0)
     model = pin.buildModelFromUrdf(str(wheel_urdf(UR5)))
     data = model.createData()
     effort = np.array([pin.rnea(model, data, *state) for state in zip(q, qd, qdd, strict=True)])
@@ -87,8 +86,7 @@ def test_the_motion_keeps_every_limit_between_its_points_too():
     assert -1.0 < q[:, 2].min() < q[:, 2].max() < 2.0
     assert (q[:, 2].min(), q[:, 2].max()) != pytest.approx((-1.0, 2.0), abs=0.1), "the scale is of the box too"
     np.testing.assert_allclose(q[-1], q[0], atol=1e-15)
-    assert np.abs(qd[[0, -1]]).max() < 1e-14
-    assert np.abs(qdd[[0, -1]]).max() < 1e-12
+    assert np.abs([qd[[0, -1]], qdd[[0, -1]]]).max() < 1e-12
 
 
 def test_the_search_is_the_same_for_a_seed_and_improves():
@@ -99,14 +97,18 @@ def test_the_search_is_the_same_for_a_seed_and_improves():
     assert excite(robot, budget=Evaluations(150), seed=3).condition < 0.8 * random[0].condition
 
 
-@pytest.mark.parametrize(("given", "error", "said"), [
-    ({"box": {"joint1": (-9.0, 1.0)}}, ArgumentError, "inside the limits"),
-    ({"box": {"joint1": (1.0, 1.0)}}, ArgumentError, "inside the limits"),
-    ({"box": {"elbow": (0.0, 1.0)}}, ModelError, "elbow"),
-])  # fmt: skip
-def test_what_is_refused(given, error, said):
-    with pytest.raises(error, match=said):
-        excite(with_own_code("scara"), budget=1e-6, **given)
+def test_what_is_refused():
+    """Boxes outside the limits, robots without parameters to identify, and weak ones."""
+    scara = with_own_code("scara")
+    for robot, box, said in (
+        (scara, {"joint1": (-9.0, 1.0)}, "inside the limits"), (scara, {"joint1": (1.0, 1.0)}, "inside the limits"),
+        (scara, {"elbow": (0.0, 1.0)}, "elbow"), (rne.load_model("four_bar"), {}, "no open arm on a fixed base"),
+        (with_own_code(UR5, "floating"), {}, "no open arm on a fixed base"),
+        (chain(2, limits=Limits(0.2, 0.2)), {}, "joint 'joint1' cannot move: its limits are both 0.2"),
+        (with_own_code("panda").with_effort_limit(np.full(7, 0.5)), {}, "at the start"),
+    ):
+        with pytest.raises((ArgumentError, ModelError), match=said):
+            excite(robot, budget=1e-6, box=box)
 
 
 def test_robots_without_parameters_to_identify_and_weak_ones_are_refused():
@@ -119,7 +121,7 @@ def test_robots_without_parameters_to_identify_and_weak_ones_are_refused():
         excite(with_own_code("panda").with_effort_limit(np.full(7, 0.5)), budget=1e-6)
 
 
-@pytest.mark.parametrize(("name", "scale"), [("panda", 0.3), (UR5, 0.8)])
+@pytest.mark.parametrize(("name", "scale"), [(UR5, 0.8)])
 def test_the_controller_accepts_the_motion(name, scale):
     path, robot = motion(name, scale).trajectory, with_own_code(name)
     given = settings(robot)
@@ -161,8 +163,6 @@ def test_wrong_friction_ends_the_first_motion_before_the_arm_wanders():
     assert np.abs(rig.simulator.state.qd).max() < 1e-3
 
 
-@pytest.mark.parametrize("name", [
-    pytest.param("panda", marks=pytest.mark.slow), pytest.param("ur10_robot.urdf", marks=pytest.mark.soak)
-])
-def test_the_condition_number_after_ten_seconds(name):
-    assert excite(with_own_code(name), budget=10.0).condition < 7.5
+@pytest.mark.slow
+def test_the_condition_number_after_ten_seconds():
+    assert excite(with_own_code("panda"), budget=10.0).condition < 7.5

@@ -25,7 +25,7 @@ T = np.arange(0.0, SECONDS, PERIOD)
 
 
 @pytest.mark.parametrize(("name", "links", "rotors"), [
-    ("puma560", 36, 40), ("ur5_robot.urdf", 36, 40), ("panda", 43, 48), ("scara", 8, 11),
+    ("puma560", 36, 40), ("panda", 43, 48), ("scara", 8, 11),
 ])  # fmt: skip
 def test_number_of_base_parameters(name, links, rotors):
     robot = named(name)
@@ -90,7 +90,6 @@ def test_without_noise_efforts_of_another_motion_are_predicted_to_a_part_in_500(
     found = identify(triangles_of(layout, arm.motion(0, noise=0.0)), trust=1.0)
     left = residual(identified_robot(found), arm.motion(5, noise=0.0))
     assert rms(left.error).max() < 2e-3 * rms(left.measured).max()
-    assert all(0.02 <= form.threshold <= 0.1 for form in found.forms)  # without noise neighbours fit as well
     assert (np.linalg.eigvalsh(pseudo_inertia(found.parameters[: layout.links]))[:, 0] > 0.0).all()
 
 
@@ -118,8 +117,12 @@ def test_logs_cut_out_of_a_motion_have_its_band():
     part = slice(1200, 3800)
     log = Recording("run", ("a", "b"), PERIOD * np.arange(2600.0), (q + 2e-5 * noise)[part], effort=q[part])
     assert motion_of(log).band <= 4.0
+    white = 1e-4 * np.random.default_rng(0).normal(size=q.shape)
+    bands = [motion_of(Recording("run", ("a", "b"), T, x, effort=q)).band for x in (q, q + white)]
+    assert bands[1] < 2.0 * bands[0]
 
 
+@pytest.mark.slow
 def test_friction_that_the_model_lacks_is_known_from_data():
     robot = named("ur5_robot.urdf")
     coulomb = np.outer(np.random.default_rng(0).uniform(5.0, 20.0, 6), [0.0, 1.0, 0.0])

@@ -24,16 +24,14 @@ def example() -> ModuleType:
 
 
 def test_the_loop_makes_a_wrong_model_right():
-    found = example().rounds(rne.load_urdf("scara"), seed=1, evaluations=100, seconds=5.0)
+    found = example().rounds(rne.load_urdf("scara"), seed=1, evaluations=60, seconds=5.0)
     before, _, after = found.largest.max(axis=1)
     assert after < 2e-3
     assert after < before / 10.0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["panda", "ur10"])
-def test_two_rounds_make_the_tracking_error_fifty_times_smaller(name):
-    found = example().rounds(rne.load_urdf(name))
-    before, _, after = found.largest.max(axis=1)
+def test_two_rounds_make_the_tracking_error_fifty_times_smaller():
+    before, _, after = example().rounds(rne.load_urdf("panda")).largest.max(axis=1)
     assert after < 2e-3
     assert after < before / 50.0

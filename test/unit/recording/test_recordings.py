@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
-from pathlib import Path
+from itertools import product
 
 import numpy as np
 import pytest
 from mcap.reader import make_reader
 from mcap_ros2.decoder import DecoderFactory
-from rosbags.rosbag2 import Reader, StoragePlugin, Writer
+from rosbags.rosbag2 import Reader, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from rne_dynamics.cli.main import main
@@ -21,8 +22,6 @@ from rne_dynamics.recording.recording import Recording, Series
 
 TYPES = get_typestore(Stores.ROS2_JAZZY)
 CONTROLLER = "/computed_torque_controller"
-#: Of a recording of planar2: time, positions, velocities, the reference, the effort and its five terms, two energies.
-COLUMNS = 25
 TERMS = ("inertia", "coriolis", "gravity", "friction", "feedback")
 
 
@@ -33,25 +32,21 @@ def run(tmp_path_factory):
     files = {ending: folder / f"run.{ending}" for ending in ("csv", "npz", "mcap")}
     out = [word for ending in ("csv", "npz") for word in ("--out", str(files[ending]))]
     assert main(["simulate", "planar2", "--seconds", "0.6", *out, "--record", str(files["mcap"])]) == 0
-    for name, storage in (("sqlite", StoragePlugin.SQLITE3), ("bag", StoragePlugin.MCAP)):
-        files[name] = folder / name
-        with Reader(files["mcap"]) as reader, Writer(files[name], version=9, storage_plugin=storage) as writer:
-            connections = {
-                c.topic: writer.add_connection(c.topic, c.msgtype, typestore=TYPES) for c in reader.connections
-            }
-            for connection, stamp, data in reader.messages():
-                writer.write(connections[connection.topic], stamp, data)
-    (files["db3"],) = files["sqlite"].glob("*.db3")
+    files["sqlite"] = folder / "sqlite"
+    with Reader(files["mcap"]) as reader, Writer(files["sqlite"], version=9) as writer:
+        connections = {c.topic: writer.add_connection(c.topic, c.msgtype, typestore=TYPES) for c in reader.connections}
+        for connection, stamp, data in reader.messages():
+            writer.write(connections[connection.topic], stamp, data)
     return files
 
 
 def decoded(path):
     """Messages by topic, of the mcap library with its own decoder of ROS 2 messages."""
+    found = {}
     with path.open("rb") as file:
-        found, reader = {}, make_reader(file, decoder_factories=[DecoderFactory()])
-        for _, channel, message, content in reader.iter_decoded_messages():
-            found.setdefault(channel.topic, []).append((message, content))
-        return found
+        for _, channel, _, content in make_reader(file, decoder_factories=[DecoderFactory()]).iter_decoded_messages():
+            found.setdefault(channel.topic, []).append(content)
+    return found
 
 
 def test_other_libraries_read_the_same_bits(run):
@@ -70,62 +65,49 @@ def test_other_libraries_read_the_same_bits(run):
     }
     assert found.keys() == bag.keys() == expected.keys()
     for topic, fields in expected.items():
-        for messages in ([content for _, content in found[topic]], bag[topic]):
-            for field, name in fields.items():
-                assert (np.array([getattr(m, field) for m in messages]) == saved[name]).all()
-    stamps = np.array([m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for _, m in found["/joint_states"]])
+        for messages, (field, name) in product((found[topic], bag[topic]), fields.items()):
+            assert (np.array([getattr(m, field) for m in messages]) == saved[name]).all()
+    stamps = np.array([m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in found["/joint_states"]])
     assert np.allclose(stamps, saved["time"], rtol=0.0, atol=1e-9)
     with run["mcap"].open("rb") as file:
         reader = make_reader(file)
         assert reader.get_header().profile == "ros2"
         summary = reader.get_summary()
-    assert {s.encoding for s in summary.schemas.values()} == {"ros2msg"}
-    assert {s.name for s in summary.schemas.values()} == {JOINT_STATE, FLOATS}
+    assert {(s.encoding, s.name) for s in summary.schemas.values()} == {("ros2msg", x) for x in (JOINT_STATE, FLOATS)}
     assert {c.message_encoding for c in summary.channels.values()} == {"cdr"}
-    assert summary.chunk_indexes
     assert {i.compression for i in summary.chunk_indexes} == {"lz4"}
 
 
-@pytest.mark.parametrize("form", ["csv", "mcap", "sqlite", "bag", "db3"])
+@pytest.mark.parametrize("form", ["csv", "mcap", "sqlite"])
 def test_every_form_reads_the_same(run, form):
     saved, found = np.load(run["npz"]), read_recording(run[form])
-    assert found.joint_names == ("joint1", "joint2")
-    for name in ("q", "qd", "effort"):
-        assert (getattr(found, name) == saved[name]).all()
-    assert np.allclose(found.t, saved["time"], rtol=0.0, atol=1e-9)
-    assert (found.reference_q.values == saved["reference_q"]).all()
-    assert (found.reference_qd.values == saved["reference_qd"]).all()
-    assert set(found.torque) == set(TERMS)
-    assert all((found.torque[term].values == saved[f"torque_{term}"]).all() for term in TERMS)
+    series = {"reference_q": found.reference_q, "reference_qd": found.reference_qd}
+    assert found.torque.keys() == set(TERMS)
+    series |= {f"torque_{term}": found.torque[term] for term in TERMS}
+    series |= {} if form == "csv" else {"effort": found.command}
+    for name, values in {name: getattr(found, name) for name in ("q", "qd", "effort")}.items():
+        assert (values == saved[name]).all()
+    assert all((values.values == saved[name]).all() for name, values in series.items())
     assert (found.error.values == saved["reference_q"] - saved["q"]).all()
+    assert np.allclose(found.t, saved["time"], rtol=0.0, atol=1e-9)
     assert not found.notes
-    if form != "csv":
-        assert (found.command.values == saved["effort"]).all()
-        assert found.topics["q"] == "/joint_states"
     turned = read_recording(run[form], joints=["joint2"])
-    assert turned.joint_names == ("joint2",)
     assert (turned.q[:, 0] == saved["q"][:, 1]).all()
     assert (turned.torque["gravity"].values[:, 0] == saved["torque_gravity"][:, 1]).all()
     with pytest.raises(RecordingError, match="no joint named 'joint3'; did you mean"):
         read_recording(run[form], joints=["joint3"])
 
 
-@pytest.mark.slow
 def test_a_file_cut_anywhere_is_read_up_to_there(run, tmp_path):
-    whole = run["mcap"].read_bytes()
-    saved = np.load(run["npz"])
-    counts = []
-    for size in np.linspace(0, len(whole) - 1, 40).astype(int).tolist():
-        cut = tmp_path / "cut.mcap"
+    whole, saved, cut = run["mcap"].read_bytes(), np.load(run["npz"]), tmp_path / "cut.mcap"
+    counts = [0]
+    for size in np.linspace(0, len(whole) - 1, 12).astype(int).tolist():
         cut.write_bytes(whole[:size])
-        try:
+        with contextlib.suppress(RecordingError):
             found = read_recording(cut)
-        except RecordingError:
-            counts.append(0)
-            continue
-        counts.append(len(found.t))
-        assert (found.q == saved["q"][: len(found.t)]).all()
-        assert "ends without index" in found.notes[0] or len(found.t) == len(saved["q"])
+            counts.append(len(found.t))
+            assert (found.q == saved["q"][: len(found.t)]).all()
+            assert "ends without index" in found.notes[0] or len(found.t) == len(saved["q"])
     assert counts == sorted(counts)
     assert counts[-1] == len(saved["q"])
 
@@ -156,16 +138,13 @@ def test_foreign_joints_order_and_missing_lists(tmp_path):
             file.write(channel, data, k, k)
             file.write(commands, float_arrays(["b", "a"], np.array([[k, 10.0 * k]]))[0], k, k)
     found = read_recording(path)
-    assert found.joint_names == ("a", "b")
+    assert (found.joint_names, found.start) == (("a", "b"), 5)
     assert found.q.tolist() == [[1.0, 2.0], [5.0, 6.0], [3.0, 4.0]]
     assert (found.t * 1e9).tolist() == pytest.approx([0.0, 10.0, 20.0])
-    assert found.start == 5
-    assert found.qd is None
-    assert found.effort is None
-    assert found.reference_q is None
+    assert found.qd is found.effort is found.reference_q is None
     assert found.command.values[0].tolist() == [0.0, 0.0]
-    assert any("1 messages without the joints" in note for note in found.notes)
-    assert any("sorted by their stamps" in note for note in found.notes)
+    said = " ".join(found.notes)
+    assert all(text in said for text in ("1 messages without the joints", "sorted by their stamps"))
 
 
 def test_positions_within_a_turn_are_unwrapped(tmp_path):
@@ -231,12 +210,10 @@ def test_two_arms_differ_by_their_topic(tmp_path):
     ("word.csv", b"time,q/a\n0,1\n1,x\n2,3\n", "among numbers"),
 ])
 def test_errors_name_file_and_fault(tmp_path, name, content, said):
-    path = tmp_path / name
     if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(RecordingError) as error:
-        read_recording(path)
-    assert said in str(error.value)
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(RecordingError, match=said) as error:
+        read_recording(tmp_path / name)
     assert name in str(error.value)
 
 
@@ -274,10 +251,11 @@ def test_a_file_that_can_grow_no_more_ends_with_a_whole_record(tmp_path):
     path = tmp_path / "full.mcap"
     done = subprocess.run([sys.executable, "-c", FULL, path], capture_output=True, text=True, check=True)
     assert f"{path} cannot be continued after" in done.stdout
-    assert "File too large" in done.stdout
     found = read_recording(path)
     assert 500 < len(found.t) < 20_000
     assert len(found.t) % 100 == 0
+    with pytest.raises(RecordingError, match="exists; name a new file"):
+        McapFile(path)
 
 
 def test_a_file_that_exists_is_kept(tmp_path):
@@ -305,8 +283,15 @@ def test_the_error_is_left_out_where_states_are_missing():
     t = np.delete(np.arange(0.0, 1.0, 0.01), slice(40, 60))
     wanted = np.arange(-0.1, 1.1, 0.005)
     found = Recording("", ("joint1",), t, t[:, None] ** 2, reference_q=Series(wanted, wanted[:, None] ** 2)).error
-    assert found is not None
-    assert found.t[[0, -1]] == pytest.approx([0.0, 0.99], abs=0.006)
     assert not ((found.t > 0.391) & (found.t < 0.599)).any()
-    assert len(found.t) > 150
     assert np.abs(found.values).max() < 1e-4
+
+
+@pytest.mark.parametrize(("arguments", "ending"), [
+    (["puma560"], "csv"), (["puma560", "--dae"], "csv"), (["pantograph", "--free"], "npz"), (["flexible_arm"], "npz"),
+])
+def test_tables_that_would_be_too_large_to_read_are_not_begun(arguments, ending, capsys, tmp_path):
+    path = tmp_path / f"run.{ending}"
+    assert main(["simulate", *arguments, "--seconds", "3000", "--out", str(path)]) == 1
+    assert f"{path} would have " in capsys.readouterr().err
+    assert not path.exists()

@@ -13,7 +13,7 @@ from rne_dynamics.recording.yaml_files import read_trajectory, write_trajectory
 NAMES = ("shoulder", "no", "elbow: 2")
 
 
-@pytest.mark.parametrize("parts", [1, 2, 3])
+@pytest.mark.parametrize("parts", [1, 3])
 def test_a_trajectory_is_the_same_after_reading(parts, tmp_path):
     rng = np.random.default_rng(0)
     times = np.cumsum(rng.uniform(0.01, 2.0, 7))
@@ -22,18 +22,13 @@ def test_a_trajectory_is_the_same_after_reading(parts, tmp_path):
     write_trajectory(tmp_path / "a.yaml", given, "rne excite arm.urdf\nsecond line")
     found = read_trajectory(tmp_path / "a.yaml")
     assert found.joint_names == NAMES
-    np.testing.assert_allclose(found.times, times, atol=1e-9)
-    for name in ("positions", "velocities", "accelerations"):
-        if getattr(given, name) is None:
-            assert getattr(found, name) is None
-        else:
-            np.testing.assert_allclose(getattr(found, name), getattr(given, name), atol=1e-9)
+    for name in ("times", "positions", "velocities", "accelerations")[: 1 + parts]:
+        np.testing.assert_allclose(getattr(found, name), getattr(given, name), atol=1e-9)
+    assert (found.accelerations is None) == (parts < 3)
     text = (tmp_path / "a.yaml").read_text()
     assert text.startswith("# rne excite arm.urdf\n# second line\njoint_names: ")
-    message = yaml.safe_load(text)  # as ros2 topic pub reads it: floats, not texts such as 1e-05
-    point = message["points"][3]
+    point = yaml.safe_load(text)["points"][3]  # as ros2 topic pub reads it: floats, not texts such as 1e-05
     assert all(isinstance(x, float) for x in point["positions"])
-    assert set(point["time_from_start"]) == {"sec", "nanosec"}
     assert 0 <= point["time_from_start"]["nanosec"] < 10**9
 
 
@@ -42,8 +37,7 @@ def test_empty_lists_are_what_a_message_does_not_give(tmp_path):
     text = "joint_names: [a]\npoints:\n" + "".join(f"- {point % (k, k)}\n" for k in range(3))
     (tmp_path / "a.yaml").write_text(text)  # as `ros2 topic echo` writes it
     found = read_trajectory(tmp_path / "a.yaml")
-    assert found.positions.tolist() == [[0.0], [1.0], [2.0]]
-    assert (found.velocities, found.accelerations) == (None, None)
+    assert (found.positions.tolist(), found.velocities, found.accelerations) == ([[0.0], [1.0], [2.0]], None, None)
 
 
 @pytest.mark.parametrize(("text", "said"), [

@@ -13,7 +13,7 @@ from rne_dynamics.description.sources import read_source
 from rne_dynamics.errors import DescriptionError
 from rne_dynamics.flexible.energy import tip_deflections
 from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.viewer.meshes import BentSurface, farthest, link_meshes, mesh_path, visuals
+from rne_dynamics.viewer.meshes import BentSurface, link_meshes, mesh_path, visuals
 from rne_dynamics.viewer.scene import Kinematics, bars, equivalent_ellipsoid
 
 TWO_LINKS = """<robot name="two"><material name="red"><color rgba="1 0 0 1"/></material>
@@ -26,32 +26,13 @@ TWO_LINKS = """<robot name="two"><material name="red"><color rgba="1 0 0 1"/></m
 MISSING = '<visual><geometry><mesh filename="package://nowhere/a.stl"/></geometry></visual>'
 
 
-def test_a_primitive_has_its_size_place_and_colour():
-    text = TWO_LINKS.format(visual="")
-    ((box,),) = visuals(read_source(text)).values()
-    assert (box.shape, box.size, box.colour) == ("box", (0.1, 0.2, 1.0), (1.0, 0.0, 0.0, 1.0))
-    scene = link_meshes(rne.load_urdf(text), read_source(text))[0]["arm"]
-    np.testing.assert_allclose(scene.bounds, [[-0.05, -0.1, 0.0], [0.05, 0.1, 1.0]], atol=1e-12)
-
-
-@pytest.mark.parametrize(("shape", "distance"), [('<box size="0.6 0 0.8"/>', 0.5), ('<sphere radius="0"/>', None)])
-def test_the_farthest_point_of_shapes_is_unknown_where_they_have_none(shape, distance):
-    (shapes,) = visuals(read_source(TWO_LINKS.format(visual="").replace('<box size="0.1 0.2 1"/>', shape))).values()
-    assert farthest(shapes, "", np.array([0.0, 0.0, 0.5])) == (distance and pytest.approx(distance))
-
-
-def test_a_missing_mesh_is_named_and_the_rest_is_drawn():
+def test_a_primitive_has_its_size_place_and_colour_and_a_missing_mesh_is_named():
     text = TWO_LINKS.format(visual=MISSING)
-    scenes, missing = link_meshes(rne.load_urdf(text), read_source(text))
-    assert "nowhere" in missing[0]
-    assert set(scenes) == {"arm"}
-
-
-def test_a_robot_without_visuals_gets_shapes_from_its_model():
-    scenes, _ = link_meshes(rne.load_urdf("puma560"), None)
-    assert len(scenes) >= 6
-    for scene in scenes.values():
-        assert np.isfinite(scene.bounds).all()
+    box = visuals(read_source(text))["arm"][0]
+    assert (box.shape, box.size, box.colour) == ("box", (0.1, 0.2, 1.0), (1.0, 0.0, 0.0, 1.0))
+    scenes, (missing,) = link_meshes(rne.load_urdf(text), read_source(text))
+    assert "nowhere" in missing
+    np.testing.assert_allclose(scenes["arm"].bounds, [[-0.05, -0.1, 0.0], [0.05, 0.1, 1.0]], atol=1e-12)
 
 
 def test_meshes_of_a_package_are_found_above_the_urdf():
@@ -76,15 +57,13 @@ def test_the_ellipsoid_of_an_ellipsoid_is_itself():
 
 def test_a_bent_surface_ends_where_the_tip_is():
     arm = rne.load_model("flexible_arm")
-    link = arm.flexible_links[0]
-    scene = link_meshes(arm, urdf_source("flexible_arm"))[0][link.link]
-    surface = BentSurface(link, scene)
-    delta = np.zeros(arm.modes)
+    link, delta = arm.flexible_links[0], np.zeros(arm.modes)
+    surface = BentSurface(link, link_meshes(arm, urdf_source("flexible_arm"))[0][link.link])
     delta[: link.modes] = 0.02
-    moved = surface.vertices(delta[: link.modes]) - surface.vertices(np.zeros(link.modes))
+    bent, straight = (surface.vertices(x) for x in (delta[: link.modes], np.zeros(link.modes)))
     tip = tip_deflections(arm, delta)[0, :3]
-    nearest = np.argmin(np.linalg.norm(surface.vertices(np.zeros(link.modes)) - link.tip, axis=1))
-    assert np.linalg.norm(moved[nearest] - tip) < 0.1 * np.linalg.norm(tip)
+    nearest = np.argmin(np.linalg.norm(straight - link.tip, axis=1))
+    assert np.linalg.norm((bent - straight)[nearest] - tip) < 0.1 * np.linalg.norm(tip)
 
 
 def test_poses_close_the_loops():
@@ -99,7 +78,4 @@ def test_poses_close_the_loops():
 
 def test_bars_name_joints_escape_them_and_show_limits():
     text = bars(["a<b", "c"], np.array([9.9, np.nan]), np.array([10.0, np.inf]), {"gravity": np.array([9.9, 1.0])})
-    assert "a&lt;b" in text
-    assert "9.9 / 10" in text
-    assert "?" in text
-    assert "#c81e3a" in text, "near its limit"
+    assert all(part in text for part in ("a&lt;b", "9.9 / 10", "?", "#c81e3a")), "the colour: near its limit"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
+import contextlib
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 import rne_dynamics as rne
-from rne_dynamics.cli.main import main
 from rne_dynamics.errors import ArgumentError, RecordingError, SimulationError
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.free_motion import free_motion
@@ -29,16 +28,15 @@ def place(arm: SimulatedArm, link: str) -> np.ndarray:
     return Kinematics(arm.robot).poses(state.q, posture=state.posture, delta=state.delta)[link][:3, 3]
 
 
-@pytest.mark.parametrize(("name", "link"), [("puma560", "link6"), ("five_bar", None), ("flexible_arm6", None)])
-def test_a_hand_pulls_a_link_towards_it(name, link):
+@pytest.mark.parametrize("name", ["five_bar", "flexible_arm6"])
+def test_a_hand_pulls_a_link_towards_it(name):
     arm = made(name)
-    link = link or arm.robot.link_names[-1]
+    link = arm.robot.link_names[-1]
     start = place(arm, link)
     target = 0.8 * start
     arm.drag(link, target)
     arm.advance(2500)
     assert np.linalg.norm(place(arm, link) - target) < 0.7 * np.linalg.norm(start - target)
-    assert np.abs(arm.state.qd).max() < 5.0, "it comes to rest"
     arm.drag(None)
     arm.advance(1)
     assert arm.forces == {}
@@ -46,30 +44,35 @@ def test_a_hand_pulls_a_link_towards_it(name, link):
 
 def test_gravity_compensation_holds_a_push_moves_and_reset_returns():
     arm = made("puma560")
-    arm.advance(200)
+    arm.advance(100)
     assert np.abs(arm.state.q).max() < 1e-3
     arm.push("link6", np.array([0.0, 300.0, 0.0]), 0.2)
     arm.advance(100)
     assert "link6" in arm.forces
-    arm.advance(200)
+    arm.advance(150)
     assert arm.forces == {}, "the push has ended"
     assert np.abs(arm.state.q).max() > 0.01
     arm.reset()
     assert np.abs(arm.state.q).max() == 0.0
+    with pytest.raises(SimulationError, match="outside its limits"):
+        arm.place(np.full(6, 9.0))
+    with pytest.raises(SimulationError, match="has no joint or a floating one"):
+        SimulatedArm(rne.load_urdf('<robot name="r"><link name="a"/></robot>'), [])
 
 
 def test_computed_torque_moves_to_a_goal():
-    arm = made("puma560")
-    goal = np.array([0.4, 0.3, 0.2, 0.1, 0.2, 0.3])
+    arm = made("planar2")
+    goal = np.array([0.4, 0.3])
     arm.move(goal)
     arm.advance(3000)
     np.testing.assert_allclose(arm.state.q, goal, atol=1e-3)
-    assert arm.terms is not None
     assert arm.terms.gravity.any()
-    with pytest.raises(ArgumentError, match="law"):
-        arm.choose("magic")
+    for other, law in ((arm, "magic"), (made("five_bar"), "Cartesian impedance")):
+        with pytest.raises(ArgumentError, match=r"law is .* must be one of gravity compensation, computed torque"):
+            other.choose(law)
 
 
+@pytest.mark.slow
 def test_the_tool_follows_a_target_under_the_cartesian_law_and_stops_near_one_out_of_reach():
     arm = made("puma560")
     arm.place(np.array([0.2, 0.4, -0.4, 0.1, 0.8, 0.0]))
@@ -109,11 +112,6 @@ def test_an_arm_with_few_joints_follows_the_place_of_a_target_only():
         made("five_bar").choose("Cartesian impedance")
 
 
-def test_an_arm_without_joints_is_refused():
-    with pytest.raises(SimulationError, match="has no joint or a floating one"):
-        SimulatedArm(rne.load_urdf('<robot name="r"><link name="a"/></robot>'), [])
-
-
 def test_a_place_outside_the_limits_is_refused():
     arm = made("puma560")
     with pytest.raises(SimulationError, match="outside its limits"):
@@ -122,28 +120,19 @@ def test_a_place_outside_the_limits_is_refused():
     assert (arm.state.q == 0.1).all()
 
 
-@pytest.mark.parametrize("ending", ["csv", "npz"])
-def test_a_recording_is_read_as_it_was_written(ending, tmp_path):
+def test_a_recording_is_read_as_it_was_written(tmp_path):
     robot = rne.load_model("pantograph")
     log = free_motion(ArmPlant(robot), robot.neutral, seconds=0.05, record_dt=0.01)
-    (log.save_csv if ending == "csv" else log.save_npz)(file := tmp_path / f"move.{ending}")
+    log.save_csv(file := tmp_path / "move.csv")
     found = read_replay(file, robot)
     read = {"time": found.t, "q": found.q, "effort": found.effort, "tree_q": found.shape["tree_q"]}
     for name, values in read.items():
         np.testing.assert_array_equal(values, getattr(log, name))
     with pytest.raises(RecordingError, match="joint"):
         read_replay(file, rne.load_urdf("puma560"))
-
-
-def test_a_recording_of_nodes_is_shown_as_one_of_a_simulation(tmp_path):
-    assert main(["simulate", "planar2", "--seconds", "3", "--record", str(tmp_path / "a.mcap"),
-                 "--out", str(tmp_path / "a.npz")]) == 0  # fmt: skip
-    robot = rne.load_urdf("planar2")
-    nodes, simulation = (read_replay(tmp_path / f"a.{ending}", robot) for ending in ("mcap", "npz"))
-    np.testing.assert_allclose(nodes.t, simulation.t, atol=1e-9)
-    np.testing.assert_array_equal(nodes.q, simulation.q)
-    np.testing.assert_allclose(nodes.effort, simulation.effort, atol=1e-12)
-    assert set(nodes.torque) == {"inertia", "coriolis", "gravity", "friction", "feedback"}
+    file.write_text("time,q/joint1,q/joint2\n0,nan,0\n")
+    with pytest.raises(RecordingError, match="finite"):
+        read_replay(file, rne.load_urdf("planar2"))
 
 
 def test_positions_that_are_not_numbers_are_refused(tmp_path):
@@ -156,42 +145,23 @@ def test_an_arm_falls_onto_a_table_that_is_drawn_and_felt():
     robot = rne.load_model("puma560")
     q = np.array([0.0, -0.3, -0.3, 0.0, 0.6, 0.0])
     height = rne.forward_kinematics(robot, q)["tool0"][2, 3]
-    table = rne.SpringyBody("plane", (0.0, 0.0, height - 0.02), friction=0.5)
-    box = rne.SpringyBody("box", (2.0, 0.0, 0.0), rpy=(0.1, 0.0, 0.0))
-    around = rne.Surroundings((table, box, rne.SpringyBody("sphere", (0.0, 2.0, 0.0))), (rne.TouchingPoint("tool0"),))
+    bodies = (
+        rne.SpringyBody("plane", (0.0, 0.0, height - 0.02), friction=0.5),
+        rne.SpringyBody("box", (2.0, 0.0, 0.0), rpy=(0.1, 0.0, 0.0)), rne.SpringyBody("sphere", (0.0, 2.0, 0.0)),
+    )  # fmt: skip
     script = rne.Mismatch(script=[{"at": 0.0, "push": {"link": "tool0", "force": [0, 0, -20], "duration": 2.0}}])
-    arm = SimulatedArm(robot, q, rne.Scene(around, script))
+    arm = SimulatedArm(robot, q, rne.Scene(rne.Surroundings(bodies, (rne.TouchingPoint("tool0"),)), script))
     arm.choose("no effort")
     arm.advance(400)
     assert arm.forces["tool0"][2] > 10.0
-    at = rne.forward_kinematics(robot, arm.state.q)["tool0"][2, 3]
-    assert height - 0.05 < at < height - 0.02
-    page = Page()
-    try:
-        scene = page.add_robot(arm.robot, None)
-        scene.surroundings(around.bodies)
+    assert height - 0.05 < place(arm, "tool0")[2] < height - 0.02
+    with contextlib.closing(Page()) as page:
+        page.add_robot(arm.robot, None).surroundings(bodies)
         page.add_torques()
         SimulationPage(page, arm).draw()
-    finally:
-        page.close()
 
 
 @pytest.mark.parametrize(("host", "port"), [("203.0.113.9", 8080), ("no such host", 8080), ("127.0.0.1", 99999)])
 def test_an_address_that_cannot_be_listened_on_is_refused_at_once(host, port):
     with pytest.raises(ArgumentError, match=r"port is 99999|cannot listen"):
         Page(host, port)
-
-
-def test_the_page_says_that_it_compiles_before_the_first_step():
-    robot, page = rne.load_model("puma560"), Page()
-    try:
-        arm = SimulatedArm(robot, robot.neutral)
-        page.add_robot(arm.robot, None)
-        session, said = SimulationPage(page, arm), []
-        page.say = lambda text, alarm=False: said.append(text)
-        give_up = time.monotonic() + 60.0
-        session.run(lambda: "running" in said[-1] or time.monotonic() > give_up)
-    finally:
-        page.close()
-    assert "compiling" in said[0]
-    assert "running" in said[-1]
