@@ -76,12 +76,6 @@ def side(namespace, monkeypatch):
     node.destroy_node()
 
 
-def test_nobody_is_waited_for_where_nobody_follows(side):
-    assert not side.waits()
-    side.publish()
-    assert not side.waits()
-
-
 def test_a_follower_is_waited_for_from_its_first_state_on_and_silence_is_its_answer_while_it_is_inactive(side):
     side.publish()
     side.follower("controller")
@@ -104,18 +98,6 @@ def test_a_state_that_was_lost_goes_out_again_and_one_that_is_late_does_not(side
     side.says("controller", stamp=0)
     wait_until(lambda: side.waits() and any(side.repeats), PATIENCE, "the state to be repeated")
     assert not side.warnings
-
-
-def test_a_first_effort_that_is_lost_holds_nothing_up(side):
-    side.follower("controller")
-    side.publish()
-    side.says("controller", efforts=1)
-    assert not side.waits(received=None)
-    side.publish()
-    assert side.answers.missed == 0
-    side.says("controller", efforts=2)
-    assert side.answers.effort()
-    assert not side.waits(received=2)
 
 
 def test_an_effort_that_is_announced_is_waited_for_but_not_for_ever(side):
@@ -170,17 +152,6 @@ def test_a_first_effort_that_the_gate_never_got_is_no_missed_reply(side):
     side.publish()
     assert side.answers.missed == 0
     assert not side.warnings
-
-
-def test_a_controller_that_acknowledges_nothing_is_waited_for_although_the_gate_does(side):
-    side.follower("gate")
-    side.publish()
-    side.answers.effort()
-    side.publish()
-    side.says("gate", efforts=1, source=GATE, commands=1)
-    assert side.waits(received=1)
-    side.answers.effort()
-    assert not side.waits(received=2)
 
 
 def test_a_silent_node_is_given_up_after_the_timeout_and_waited_for_when_it_is_received_again(side):

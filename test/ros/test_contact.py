@@ -102,11 +102,3 @@ def test_a_push_lets_the_arm_float_or_comply(arm) -> None:
         arm.push_by(np.array([0.0, 15.0, 0.0]))
         arm.until(done, 3.0)
         arm.recovered()
-
-
-def test_what_does_not_fit_is_refused(arm) -> None:
-    refused = arm.peer.set_parameters(NODE, contact__reaction="run")
-    assert not refused.successful
-    assert "retract" in refused.reason
-    assert not arm.peer.set_parameters(NODE, contact__panda_joint1__threshold=-2.0).successful
-    assert not arm.peer.set_parameters(NODE, contact__observe=False).successful  # only before it is configured

@@ -17,15 +17,10 @@ from rne_dynamics.control.felt_inertia import LIGHT, lowered_everywhere, posture
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.thresholds import CALM
 from rne_dynamics.description.model_file import load_model
-from rne_dynamics.description.share import shipped_models, shipped_robots
+from rne_dynamics.description.share import shipped_models
 from rne_dynamics.errors import ControlError, ParameterError
 
 CONTROLLERS = {"hand guiding": "computed_torque_controller", "gravity compensation": "gravity_compensation"}
-RATES = (1000.0, 500.0, 250.0)
-#: Arms of the wheel: UR10, Panda with its fingers, and Jaco. It has no iiwa.
-WHEEL = ("ur10_robot.urdf", "panda.urdf", "kinova.urdf")
-
-
 def small_arm() -> rne.RobotModel:
     """Four joints; the wrist feels 1.15e-4 kg m^2, at which 0.23 N m s/rad are 2 I / T at 1 kHz."""
     sizes = [(4.0, 0.3, 0.02), (2.5, 0.25, 0.01), (1.0, 0.15, 0.002), (0.2, 0.03, 1.0e-4)]
@@ -81,19 +76,6 @@ def test_light_joints_do_not_run_away(name: str, node: str, rate: float) -> None
     lead_and_let_go(loop, 1.0)
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize(("rate", "friction"), [(1000.0, False), (250.0, False), (250.0, True)])
-@pytest.mark.parametrize("node", NODES)
-@pytest.mark.parametrize("name", ["small", *shipped_robots(), *shipped_models(), *WHEEL])
-def test_every_robot_floats_and_can_be_pushed(name: str, node: str, rate: float, friction: bool) -> None:
-    loop = Guided(node, robot(name), rate, friction)
-    loop.start()
-    loop.run(5.0 if friction else 20.0)
-    loop.quiet()
-    assert loop.fastest < 0.01, "an arm that nobody touched moves"
-    lead_and_let_go(loop, 3.0)
-
-
 @pytest.mark.parametrize("rate", [60.0, 30.0])
 def test_a_stream_slower_than_promised_takes_damping_back(rate: float) -> None:
     """The largest that is calm at 500 Hz: without that M⁻¹D T is 2 and 4, where 1 is the limit."""
@@ -141,12 +123,6 @@ def test_damping_that_is_stable_in_some_postures_warns_and_is_lowered_elsewhere(
     loop = Guided("gravity compensation", arm, 250.0, False, {"gains.panda_joint3.d": 5.0})
     loop.start()
     lead_and_let_go(loop, 1.0)
-
-
-def test_no_damping_remains_possible() -> None:
-    arm = robot("planar2")
-    undamped = node_settings("gravity compensation", arm, gains__joint1__d=0.0, gains__joint2__d=0.0)
-    assert not undamped.floating.damping.any()
 
 
 def test_a_rate_that_is_promised_allows_more() -> None:
@@ -199,9 +175,3 @@ def renamed(values: dict[str, object], joints: list[str], there: list[str]) -> d
         parts = [there[joints.index(part)] if part in joints else part for part in key.split(".")]
         found[".".join(parts)] = value
     return found
-
-
-def test_default_gains_need_no_warning() -> None:
-    for rate in RATES:
-        assert node_settings("hand guiding", robot("planar2"), min_rate=rate).warnings == ()
-    assert np.all(node_settings("hand guiding", robot("planar2")).floating.damping == 1.0)

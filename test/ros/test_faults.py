@@ -81,21 +81,6 @@ def test_reaction_is_the_same_on_an_arm_that_is_not_the_model(running_on_foreign
     assert result.passed, result.failure
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("name", [fault.name for fault in OTHERS])
-def test_reaction_is_the_same_on_other_arms_and_controllers(running: Campaign, name: str) -> None:
-    result = running.results[name].result(LONGEST)
-    assert result.passed, result.failure
-
-
-def test_there_are_enough_and_no_two_of_a_name() -> None:
-    assert len({fault.name for fault in FAULTS}) == len(FAULTS) >= 40
-    assert {f.kind for f in FAULTS} == {
-        "joint states", "time", "trajectory", "arm", "wall", "drive", "motor", "hand", "parameter", "live change",
-        "request", "storm", "other node", "simulation", "process", "gate",
-    }
-
-
 def test_a_fault_of_the_arm_is_tried_on_every_arm_and_each_case_has_a_name_of_its_own() -> None:
     cases = tried(FAULTS, ALL)
     assert len({case.name for case in cases}) == len(cases) == len(USUAL) + len(OTHERS)

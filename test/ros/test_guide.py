@@ -61,16 +61,6 @@ def test_the_arm_follows_a_push_and_stays_where_it_was_led(tmp_path):
     assert (tmp_path / "guided.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
-@pytest.mark.slow
-def test_a_joint_that_friction_holds_is_named_with_the_force_it_takes(tmp_path):
-    report = figures(guide(tmp_path, "puma560", "--push", "tool0=0,0,-3@0.2..0.4", "--rate", "200", "--after", "0.5",
-                           "--json"), 1)
-    assert "did NOT follow the push tool0=0,0,-3@0.2..0.4: Friction keeps joint 'joint2'" in report["verdict"]["text"]
-    assert "push harder" in report["verdict"]["text"]
-    assert report["verdict"]["cause"] == "friction"
-    assert set(moved(report).values()) == {0.0}
-
-
 @pytest.mark.parametrize("robot", [
     pytest.param("pantograph", marks=pytest.mark.slow),
     *(pytest.param(name, marks=pytest.mark.soak) for name in ("panda.urdf", "cylindrical")),
@@ -141,11 +131,6 @@ def test_the_push_is_within_the_limits_of_the_file(tmp_path):
     assert abs(speeds[-1, 0]) <= 0.4
     with pytest.raises(RneDynamicsError, match=r"'wrist' has no effort limit: .* set limits.wrist.effort"):
         planned(str(urdf))
-
-
-def test_starts_take_units(tmp_path):
-    start = planned("puma560", "--start", "joint2=-30deg", "--start", "joint1=0.25").start
-    assert start[:2] == pytest.approx([0.25, -np.pi / 6.0])
 
 
 def test_hardware_is_simulated_where_the_simulator_can_do_it(tmp_path, capsys):

@@ -25,7 +25,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules
 from rne_dynamics.errors import TrajectoryError
-from rne_dynamics.ros.messages.trajectory_message import accept, duration_message
+from rne_dynamics.ros.messages.trajectory_message import accept
 
 REST = Reference(np.array([0.1, 0.2, 0.3]), np.zeros(N), np.zeros(N))
 
@@ -93,8 +93,3 @@ def test_whatever_a_message_holds_it_is_refused_or_stays_within_limits(request_,
     except TrajectoryError:
         return
     follow_and_look(accepted, REST, np.random.default_rng(seed), looks=10)
-
-
-def test_durations_are_to_the_nanosecond():
-    assert duration_message(1.9999999996) == Duration(sec=2, nanosec=0)
-    assert duration_message(0.25) == Duration(sec=0, nanosec=250_000_000)

@@ -13,15 +13,10 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install '.[ros]'")
 
-from rne_dynamics.ros import EXECUTABLES
 from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import START
 
-#: Instants of the sweep.
-INSTANTS = 24
-#: CPU time in which Python itself has started and has come to this package, s.
-PYTHON = 0.15
 LINE = "{}: interrupted before it had started"
 
 
@@ -56,10 +51,6 @@ class Starting:
 
     def ready(self) -> bool:
         return any("ready" in line or "waiting" in line for line in self.lines())
-
-    def cpu_time(self) -> float:
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def end(self) -> None:
         if self.process.poll() is None:
@@ -99,18 +90,3 @@ def test_one_line_and_130_during_imports_and_construction(library, begin):
     wait_until(lambda: starting.has_loaded(library), START, library)
     starting.interrupt()
     assert starting.process.returncode == 130
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("executable", EXECUTABLES)
-def test_sweep_over_the_whole_start(executable, begin):
-    """From Python's own start, in which nothing can be caught, to a node that runs; by CPU time, as others load it."""
-    first = begin(executable)
-    wait_until(lambda: first.ready() or first.process.poll() is not None, START, "the start")
-    took = first.cpu_time()
-    first.interrupt()
-    for k in range(1, INSTANTS + 1):
-        starting = begin(executable, installed=k % 2 == 0)
-        instant = PYTHON + (took - PYTHON) * k / INSTANTS
-        wait_until(lambda: starting.ready() or starting.cpu_time() >= instant, START, "the instant")  # noqa: B023
-        starting.interrupt()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import re
 from pathlib import Path
 
 import pytest
@@ -116,14 +115,6 @@ def test_without_hardware_a_controller_takes_its_description_where_it_is_given()
     assert values(node) == {"model": "pantograph"}
 
 
-def test_xacro_takes_its_arguments(tmp_path):
-    pytest.importorskip("xacro")
-    file = tmp_path / "arm.urdf.xacro"
-    file.write_text(ARM)
-    (node,) = planned("controller", urdf=str(file), xacro_args="joint:=b").values()
-    assert '<joint name="b"' in values(node)["robot_description"]
-
-
 def test_nobody_publishes_the_description_twice():
     """A robot_state_publisher publishes it too: drivers bring one, and for a simulated arm one is started."""
     assert STATE_PUBLISHER not in planned("controller", urdf="scara")
@@ -181,14 +172,6 @@ def test_simulated_time_waits_for_the_controller_unless_it_is_real(given, lockst
     assert "use_sim_time" not in values(planned("controller")["computed_torque_controller"])
 
 
-def test_a_move():
-    (node,) = planned("move", hardware="franka", to="fr3_joint7=0.1 fr3_joint6=-0.1", velocity_scale="0.1").values()
-    assert node.arguments == ("fr3_joint7=0.1", "fr3_joint6=-0.1", "--velocity-scale", "0.1")
-    (node,) = planned("move", hardware="franka", to="0 0 0 0 0 0 0", fastest="true").values()
-    assert node.arguments[-1] == "--fastest"
-    assert topic(node, "joint_states") == "franka/joint_states"
-
-
 @pytest.mark.parametrize(("kind", "given", "said"), [
     ("controller", {"hardware": "frank"}, "hardware:=frank is not allowed; give one of franka, "),
     ("controller", {"gate": "yes"}, "gate:=yes .*start, running, none"),
@@ -222,13 +205,6 @@ def test_arguments_that_a_file_does_not_have_are_refused():
     for word, near in (("hardwear:=franka", "hardware"), ("joint_state:=x", "joint_states")):
         with pytest.raises(ArgumentError, match=f"named '{word.partition(':')[0]}'; did you mean '{near}'"):
             check_names(arguments, [word], "controller.launch.py")
-
-
-def test_the_command_in_a_launch_file_has_arguments_that_exist():
-    for name, kind in KINDS.items():
-        first = (ROOT / "launch" / f"{name}.launch.py").read_text(encoding="utf-8").splitlines()[0]
-        assert f"ros2 launch rne_dynamics {name}.launch.py" in first
-        assert set(re.findall(r"(\w+):=", first)) <= {argument.name for argument in kind.arguments}
 
 
 def test_a_recorder_listens_to_the_drivers_topics_and_its_end_ends_nothing():

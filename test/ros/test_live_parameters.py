@@ -100,15 +100,6 @@ def test_one_request_each_is_judged_each(peer):
     held(peer, ROBOT)
 
 
-@pytest.mark.parametrize("set_parameters", [each, together])
-def test_a_type_that_does_not_exist_is_refused(peer, set_parameters):
-    result = set_parameters(peer, [("gains.joint1.p", ParameterValue(type=77, double_value=1.0))])
-    result = result[0] if isinstance(result, list) else result
-    assert not result.successful
-    assert "77" in result.reason
-    held(peer, ROBOT)
-
-
 def test_a_storm_of_hostile_requests_changes_nothing(peer):
     held(peer, ROBOT)
     dice = random.Random(6)

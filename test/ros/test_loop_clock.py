@@ -14,7 +14,7 @@ from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 
 from rne_dynamics.ros.loop import hot_loop as clock_module
-from rne_dynamics.ros.loop.hot_loop import LEAP, LoopClock
+from rne_dynamics.ros.loop.hot_loop import LoopClock
 from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.sessions.processes import wait_until
 
@@ -45,15 +45,6 @@ def clock(make_node):
     assert not clock.started
     clock.set(START)
     return clock
-
-
-def test_without_use_sim_time_it_is_the_steady_clock(make_node):
-    clock = LoopClock(make_node(False))
-    assert clock.subscription is None
-    assert clock.started
-    assert not clock.take()
-    before = time.monotonic()
-    assert before <= clock.now() <= time.monotonic()
 
 
 def test_it_takes_the_newest_time_itself_and_rclpy_does_not(make_node):
@@ -102,13 +93,6 @@ def test_a_jump_is_a_new_time_base_in_which_no_time_has_passed(clock, by):
     clock.set(START + 7 * MS + by)
     assert clock.now() - now == pytest.approx(0.002)
     assert clock.jumps == 1
-
-
-def test_a_gap_that_is_no_jump_is_time_that_has_passed(clock):
-    now = clock.now()
-    clock.set(START + round(LEAP * 1e9))
-    assert clock.now() - now == pytest.approx(LEAP)
-    assert clock.jumps == 0
 
 
 @pytest.mark.parametrize("by", [0.05, 0.2, 0.6, 1.0])

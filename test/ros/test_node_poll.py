@@ -60,17 +60,6 @@ def test_a_request_and_its_answer(node):
     found_then_served(node, received)
 
 
-def test_a_timer(node):
-    received: list[bool] = []
-
-    def once():
-        received.append(True)
-        timer.cancel()
-
-    timer = node.create_timer(0.01, once)
-    found_then_served(node, received)
-
-
 def test_a_task(node):
     executor = NodeExecutor()
     executor.add_node(node)

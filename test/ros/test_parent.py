@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
-import time
 
 import pytest
-from support.children import children, members
+from support.children import children
 
 from rne_dynamics.ros.node.process import VARIABLE
 from rne_dynamics.ros.sessions.processes import wait_until
@@ -64,14 +62,3 @@ def test_a_node_process_does_not_outlive_who_started_it(run, tmp_path):
     wait_until(lambda: parent.said("ready"), PATIENCE, "the child")
     parent.signal(signal.SIGKILL)
     wait_until(lambda: traces.exists() and "interrupted" in traces.read_text(), PATIENCE, "the child's end")
-
-
-def test_without_the_variable_it_lives_on(run):
-    parent = run([sys.executable, "-c", PARENT, CHILD], {VARIABLE: ""})
-    wait_until(lambda: parent.said("ready"), PATIENCE, "the child")
-    group = parent.group
-    parent.signal(signal.SIGKILL)
-    time.sleep(0.3)
-    assert not parent.said("interrupted")
-    assert members(group)
-    os.killpg(group, signal.SIGKILL)

@@ -20,7 +20,7 @@ from std_msgs.msg import String
 
 from rne_dynamics.recording.mcap_file import McapFile
 from rne_dynamics.recording.reading import read_recording
-from rne_dynamics.ros.messages.topic_recording import TopicRecording, definition, pattern
+from rne_dynamics.ros.messages.topic_recording import TopicRecording, definition
 from rne_dynamics.ros.messages.topic_wait import LATCHED, OFFERED
 from rne_dynamics.ros.sessions.processes import wait_until
 
@@ -172,12 +172,6 @@ def test_files_follow_each_other_and_topics_that_come_late_are_recorded(sender, 
     stream = rows.streams[states.topic_name]
     assert len(topics["joint_states"]) == stream.received
     assert ("info", f"goes on in {tmp_path / 'run_2.mcap'}") in said
-
-
-def test_patterns_stay_in_their_namespace():
-    assert pattern("/left", "*/torque/*") == "/left/[^/]*/torque/[^/]*"
-    assert pattern("/", "joint_states") == "/joint_states"
-    assert pattern("/left", "/diagnostics") == "/diagnostics"
 
 
 @pytest.mark.parametrize("kind", [

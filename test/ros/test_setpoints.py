@@ -128,14 +128,6 @@ def test_a_stream_is_followed_and_ends_at_rest(arm, ahead):
     check(arm, arrivals(50.0, 2.5, 1), ahead, 4e-3)
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("ahead", [None, 0.0], ids=["own topic", "trajectory topic"])
-@pytest.mark.parametrize(("rate", "seconds"), [(50.0, 30.0), (250.0, 30.0), (1000.0, 5.0)])
-def test_streams_with_jitter_and_losses(arm, rate, seconds, ahead):
-    """A minute at 1000 Hz too is in the tests of the motion alone; here each message is a round of three processes."""
-    check(arm, arrivals(rate, seconds, 2), ahead, 4e-3)
-
-
 @pytest.mark.slow
 def test_sliding_windows_are_followed(arm):
     """As newer versions of MoveIt Servo send them: from 0.1 s ago to 66 ms ahead, every 34 ms."""

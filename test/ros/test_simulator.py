@@ -118,16 +118,6 @@ def test_the_arm_is_held_still_until_the_first_command(arm):
     assert not any(later.velocity)
 
 
-def test_stamps_advance_by_the_period_and_the_clock_with_them(arm):
-    arm.now()
-    wait_until(lambda: arm.states.latest() and len(arm.states.samples) > 100, PATIENCE, "states", [arm.process])
-    stamps = [stamp_of(arm.states.decode(s)) for s in arm.states.samples]
-    assert set(np.diff(stamps)) == {2_000_000}
-    arm.clock.drain()
-    clock = [(c.sec, c.nanosec) for c in (arm.clock.decode(s).clock for s in arm.clock.samples)]
-    assert divmod(stamps[50], 1_000_000_000) in clock
-
-
 def test_commands_are_in_the_order_of_the_joints_parameter(arm):
     arm.pause(True)
     arm.quiet()
@@ -192,30 +182,6 @@ def test_a_wrench_acts_from_its_stamp_on(arm):
     wait_until(lambda: "s after the last joint state" in arm.process.output(), PATIENCE, "the refusal", [arm.process])
 
 
-def test_of_a_stream_of_wrenches_the_newest_is_soon_in_force(arm):
-    push = WrenchStamped()
-    push.header.frame_id = "link1"
-    push.wrench.torque.z = 0.1  # friction holds joint 1 against it
-    arm.hold(0.1)
-    for _ in range(90):
-        arm.wrenches.publish(push)
-        still = arm.hold(1.0 / 60.0)
-    assert still.velocity[0] == 0.0
-    push.wrench.torque.z = 80.0
-    arm.pause(True)
-    arm.wrenches.publish(push)
-
-    def stepped() -> bool:
-        tau = rne.gravity_torque(ROBOT, np.array(still.position))
-        arm.command([tau[2], tau[0], tau[1], *tau[3:]])
-        assert arm.call("step").success
-        state = arm.states.latest()
-        return state is not None and state.velocity[0] != 0.0
-
-    steps = next(k for k in range(1000) if stepped())
-    assert steps < 60, "not after the 90 before it, one a step"
-
-
 def test_wrenches_on_unknown_links_and_nan_are_refused(arm):
     push = WrenchStamped()
     for frame, torque in (("no_such_link", 1.0), ("link1", float("nan"))):
@@ -224,8 +190,3 @@ def test_wrenches_on_unknown_links_and_nan_are_refused(arm):
     wait_until(lambda: arm.process.output().count("wrench refused") >= 2, PATIENCE, "two refusals", [arm.process])
     assert "link" in arm.process.output()
     assert np.isfinite(arm.hold(0.1).position).all()
-
-
-def test_a_command_that_is_not_renewed_times_out(arm):
-    arm.command_until([0.0, 60.0, 30.0, 0.0, 0.0, 0.0], lambda state: any(state.effort), "the command")
-    wait_until(lambda: not any(arm.now().effort), PATIENCE, "the time-out", [arm.process])

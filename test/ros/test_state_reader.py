@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
-from support.kinds import kinds_of
 
-from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.errors import ControlError, StateError, StateProblem
 from rne_dynamics.ros.messages.cdr import NumbersReader, PreparedMessage, joint_state_layout, stamp_in
-from rne_dynamics.ros.messages.joint_states import JointMap, Reading, StateReader, agrees, gather
+from rne_dynamics.ros.messages.joint_states import JointMap, Reading, StateReader, agrees
 from rne_dynamics.ros.messages.publishers import stamp_of
 
 JOINTS = ("a", "elbow", "c")
@@ -73,17 +71,6 @@ def test_every_message_is_read_as_by_rclpy_the_first_time_and_the_second(names, 
     for _ in range(3):
         good = agree(reader, serialize_message(message(names, frame, velocity, effort, sec)))
     assert len(reader._known) == good, "and is remembered, once"
-
-
-def test_messages_of_several_senders_by_turns():
-    reader = StateReader(JOINTS)
-    kinds = [
-        {"names": ["gripper"]}, {}, {"velocity": False}, {"effort": False}, {"names": [*JOINTS, "d"]}, {"names": []},
-    ]
-    for _ in range(3):
-        for kind in kinds:
-            agree(reader, serialize_message(message(**kind)))
-    assert len(reader._known) == len(kinds)
 
 
 def test_a_stream_that_never_looks_the_same_is_read_all_the_same():
@@ -173,15 +160,6 @@ def test_a_prepared_message_is_what_rclpy_would_have_sent():
     one = PreparedMessage(Float64MultiArray(data=[0.0]), "data")
     one.numbers[0][:] = np.pi
     assert list(deserialize_message(one._octets.tobytes(), Float64MultiArray).data) == [np.pi]
-
-
-@pytest.mark.skipif(not COMPILED, reason="without llvmlite nothing is compiled")
-def test_nothing_is_compiled_after_the_first_message():
-    reader = StateReader(JOINTS)
-    for kind in ({}, {"velocity": False}, {"names": ["gripper"]}):
-        for _ in range(2):
-            agree(reader, serialize_message(message(**kind)))
-    assert kinds_of(gather) == 1
 
 
 @settings(derandomize=True, max_examples=200)

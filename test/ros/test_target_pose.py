@@ -86,12 +86,6 @@ def test_a_target_is_reached_straight_or_by_a_detour_or_at_rest_near_it(arm):
     assert np.abs(arm.simulator.state.qd).max() < 1e-2
 
 
-def test_a_target_in_a_moving_frame_is_refused(arm):
-    arm.send(pose_of(HOME), "link3")
-    arm.logs("pose target refused: frame 'link3' is not fixed to the robot's base: it moves with link 'link3'")
-    assert arm.peer.mode(NODE) == "holding"
-
-
 def test_frames_are_followed_to_the_root_link():
     robot = rne.load_urdf(wheel_urdf("ur10_robot.urdf"))
     root = robot.tree.root

@@ -115,15 +115,6 @@ def test_a_position_trajectory_as_of_a_joint_trajectory_controller(rig):
 
 
 @pytest.mark.slow
-def test_velocities_end_with_the_commands(rig):
-    arm = rig(all_joints("velocity"), command_timeout=0.5)
-    arm.command("velocity", np.where(np.arange(6) == 0, 0.3, 0.0))
-    arm.wait(lambda: (arm.cycle(), arm.column("velocity")[0] > 0.25)[1], "the joint to move")
-    arm.wait(lambda: (arm.system.read(), abs(arm.column("velocity")[0]) < 1e-3)[1], "the joint to stop")
-    assert arm.column("position")[0] > HOME[0]
-
-
-@pytest.mark.slow
 def test_efforts_go_to_the_motors(rig):
     arm = rig(all_joints("effort"), threshold=-1.0, command_timeout=0.0)
     friction = np.array([joint.friction.coulomb_forward for joint in ROBOT.tree.joints if joint.name in JOINTS])

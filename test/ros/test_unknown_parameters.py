@@ -12,7 +12,7 @@ from support.hardware_files import flat
 from support.parameter_page import NODES
 
 from rne_dynamics.errors import ParameterError
-from rne_dynamics.ros.parameters.files import JOINT, JTC, nearest
+from rne_dynamics.ros.parameters.files import JTC
 from rne_dynamics.ros.parameters.table import ParameterTable
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
@@ -78,24 +78,6 @@ def test_a_name_that_may_be_of_a_joint_is_refused_once_the_joints_are_known(tabl
     assert all(other in str(error.value) for other in near)
 
 
-def test_every_fault_is_named_at_once(table_of):
-    with pytest.raises(ParameterError) as error:
-        table_of(CTC, {"limits.joint1.efort": 3.0, "gains.joint2.p": -1.0, "gains.joint7.p": 1.0})
-    for name in ("limits.joint1.efort", "gains.joint2.p", "gains.joint7.p"):
-        assert name in str(error.value)
-
-
-def test_a_name_like_none_is_refused_too():
-    assert nearest("qqqq", ["stop.policy", "rate"]) == []
-    assert nearest("stop.polcy", ["stop.policy", "stop.hold_time"]) == ["stop.policy"]
-
-
-def test_rclpy_s_own_are_left_to_rclpy(table_of):
-    qos = "qos_overrides./joint_states.subscription.depth"
-    table = table_of(CTC, {"use_sim_time": True, "start_type_description_service": True, qos: 5})
-    assert [qos in text for text in table.logged.warnings] == [True], "it is taken by no topic, so it is named"
-
-
 def test_joints_that_are_left_out_are_named_in_a_warning(table_of):
     table = table_of(CTC, {"gains.joint3.p": 9.0, "gains.joint1.p": 8.0}, JOINTS[:2], left_out=JOINTS[2:])
     assert table["gains.joint1.p"] == 8.0
@@ -151,18 +133,6 @@ def test_names_of_jtc_with_values_that_do_not_fit_are_refused(table_of, given, s
     assert said in str(error.value)
 
 
-def test_what_makes_no_difference_is_said_in_one_line(table_of):
-    table = table_of(CTC, {"state_interfaces": ["position", "velocity"], "allow_partial_joints_goal": True})
-    assert not table.logged.warnings
-    (said,) = table.logged.infos
-    assert "state_interfaces (" in said
-    assert "allow_partial_joints_goal (" in said
-    table = table_of(CTC, {"gains.joint1.ff_velocity_scale": 0.0, "constraints.joint2.max_deceleration_on_cancel": 0})
-    (said,) = table.logged.infos
-    assert "gains.joint1.ff_velocity_scale" in said
-    assert "constraints.joint2.max_deceleration_on_cancel" in said
-
-
 @pytest.mark.parametrize(("given", "said"), [
     ({"gains.joint1.ff_velocity_scale": 1.0}, "the model computes"), ({"gains.joint1.u_clamp_max": 3.0}, "limits"),
     ({"command_joints": ["joint1"]}, "joints"), ({"update_rate": 500}, "rate"),
@@ -176,21 +146,6 @@ def test_what_cannot_be_done_as_jtc_does_it_is_refused_with_the_reason(table_of,
         table_of(CTC, given)
     assert f"parameter {name} is" in str(error.value)
     assert said in str(error.value)
-
-
-def test_other_nodes_do_not_know_names_of_jtc(table_of):
-    with pytest.raises(ParameterError, match="i_clamp_max"):
-        table_of("gravity_compensation", {"gains.joint1.i_clamp_max": 4.0})
-
-
-def test_the_table_of_aliases_is_sound():
-    ours = {p.name for p in NODES[CTC]}
-    assert len({entry.name for entry in JTC}) == len(JTC)
-    for entry in JTC:
-        assert entry.name not in ours, "the same name needs no entry"
-        assert bool(entry.ours) != bool(entry.does)
-        assert not entry.ours or entry.ours in ours
-        assert (JOINT in entry.name) == (JOINT in entry.ours) or not entry.ours
 
 
 def test_a_refused_start_can_be_repeated_with_other_values(table_of):
