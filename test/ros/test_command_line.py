@@ -10,13 +10,10 @@ import sys
 import pytest
 import rclpy
 from faults.campaign import Campaign
-from rclpy.parameter import Parameter
 from support.parameter_page import NODES
 
 import rne_dynamics
 from rne_dynamics.cli.main import main as rne
-from rne_dynamics.ros.move import MoveNode
-from rne_dynamics.ros.node.command_line import own_words
 from rne_dynamics.ros.sessions.processes import session_node
 from rne_dynamics.ros.sessions.running_nodes import RunningNodes
 
@@ -43,14 +40,6 @@ def test_version_and_help(name, capsys):
     said = capsys.readouterr().out
     assert said.startswith(f"usage: {name} ")
     assert "--version" in said
-
-
-@pytest.mark.parametrize("name", sorted(set(NODES) - {"move"}))
-def test_help_lists_every_parameter(name, capsys):
-    ends(name, ["--help", "--ros-args", "-p", "a:=b"])
-    said = capsys.readouterr().out
-    for parameter in NODES[name]:
-        assert f"  {parameter.name.replace('{joint}', '<joint>')} (" in said
 
 
 @pytest.mark.parametrize("name", NODES)
@@ -86,19 +75,6 @@ def test_two_sessions_at_the_same_time_have_namespaces_of_their_own(module):
     here = importlib.import_module(name).NAMESPACE
     assert printed != here
     assert printed.rstrip("0123456789") == here.rstrip("0123456789")
-
-
-def test_a_parameter_that_is_no_name_of_a_node_is_refused_by_name(capfd):
-    given = {"robot_description": "planar2", "goal": [0.1, 0.1], "controller": "left-arm/controller"}
-    node = MoveNode([Parameter(name, value=value) for name, value in given.items()])
-    assert node.trigger_configure().name == "FAILURE"
-    assert not node.failed
-    assert "parameter controller is 'left-arm/controller', which is no ROS name" in capfd.readouterr().err
-    node.destroy_node()
-
-
-def test_arguments_of_ros_are_left_alone():
-    assert own_words(["a", "--ros-args", "-p", "b:=c", "--", "d", "--ros-args", "-r", "e:=f"]) == ["a", "d"]
 
 
 @pytest.mark.parametrize("made", ["session", "found nodes", "campaign"])

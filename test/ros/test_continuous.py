@@ -79,13 +79,6 @@ def rne(rig: Rig, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_one_point_and_a_trajectory_from_where_the_arm_is_reported(rig):
-    assert rig.driver.q[0] == pytest.approx(3.4, abs=0.01)
-    assert send(rig, 0.2, 2.5) == pytest.approx(math.tau + 0.2 - 3.4, abs=0.01)
-    assert send(rig, -2.883, 2.5, start=0.2) == pytest.approx(-3.083, abs=0.01)
-
-
-@pytest.mark.slow
 def test_send_and_state(rig):
     report: dict = {}
     deadline = time.monotonic() + PATIENCE

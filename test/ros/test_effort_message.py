@@ -13,7 +13,7 @@ from std_msgs.msg import Float64MultiArray, String
 import rne_dynamics as rne
 from rne_dynamics.errors import ControlError, ParameterError
 from rne_dynamics.ros.messages import publishers as effort_message
-from rne_dynamics.ros.messages.publishers import FLOATS, NAMED, JointCommandReader, effort_reader, effort_type
+from rne_dynamics.ros.messages.publishers import FLOATS, NAMED, JointCommandReader, effort_type
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
@@ -82,19 +82,6 @@ def test_what_cannot_be_a_command_is_refused_and_the_next_one_is_read(data, why)
         np.testing.assert_array_equal(reader.read(cdr()), [1.0, 2.0, 3.0])
 
 
-def test_random_bytes_raise_nothing_else():
-    whole, rng = cdr(), np.random.default_rng(4)
-    for _ in range(3000):
-        data = bytearray(whole)
-        for place in rng.integers(0, len(data), 3):
-            data[place] = rng.integers(256)
-        reader = JointCommandReader(JOINTS)
-        try:
-            assert reader.read(bytes(data[: rng.integers(len(data) + 1)])).shape == (3,)
-        except ControlError:
-            continue
-
-
 def test_without_the_message_the_refusal_says_what_to_do(monkeypatch):
     assert effort_type(FLOATS) is Float64MultiArray
     monkeypatch.setattr(effort_message, "control_messages", None)
@@ -103,13 +90,6 @@ def test_without_the_message_the_refusal_says_what_to_do(monkeypatch):
     monkeypatch.setattr(effort_message, "control_messages", object())
     with pytest.raises(ParameterError, match=r"no such message, which came after version 6\.8\.0: install a newer one"):
         effort_type(NAMED)
-
-
-def test_lists_are_read_as_before():
-    reader = effort_reader(FLOATS, JOINTS)
-    assert reader.stamp == 0
-    with pytest.raises(ControlError, match="3 bytes that are no std_msgs/Float64MultiArray"):
-        reader.read(b"abc")
 
 
 @pytest.mark.skipif(HAS_IT, reason="the message is installed")

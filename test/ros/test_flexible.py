@@ -53,18 +53,6 @@ def rig(start, make_peer):
     return Rig(start, make_peer(ARM.joint_names))
 
 
-def test_joint_states_are_what_encoders_see_and_tips_have_a_topic_of_their_own(rig):
-    message = rig.now(rig.states)
-    assert list(message.name) == list(ARM.joint_names)
-    np.testing.assert_array_equal(message.position, START_AT)
-    tips = rig.now(rig.tips)
-    parts = ("x", "y", "z", "rx", "ry", "rz")
-    assert list(tips.name) == [f"{link}/{part}" for link in ("link1", "link2") for part in parts]
-    assert not any(tips.position), "the arm lies flat, so nothing bends it"
-    # the URDF knows nothing of bending, and may lack the beams' masses
-    assert rig.peer.node.count_publishers("robot_description") == 0
-
-
 def test_brakes_hold_the_joints_and_not_the_links(rig):
     wait_until(rig.wrenches.get_subscription_count, PATIENCE, "the wrench's topic", [rig.simulator])
     force = 0.2

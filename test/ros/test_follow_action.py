@@ -170,13 +170,6 @@ def test_a_cancelled_goal_ends_when_the_arm_rests(rig):
     assert goal.cancel() == 0, "it is over"
 
 
-def test_a_goal_that_waits_for_its_start_can_be_cancelled(rig):
-    goal = rig.goal(home(0.5, 0.0), begin=stamp_of(rig.state()) + 5 * SECOND)
-    assert goal.cancel() == 1
-    assert goal.result()[0] == GoalStatus.STATUS_CANCELED
-    assert rig.at(HOME)
-
-
 @pytest.mark.parametrize("service", ["cancel", "stop"])
 def test_others_may_end_the_motion(rig, service):
     goal = rig.goal(home(0.5, 0.0), 1.5)

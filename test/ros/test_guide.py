@@ -12,13 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from support.wheel import wheel_urdf
 
+import rne_dynamics as rne
 from rne_dynamics.cli.arguments import declare
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.own_arm import guide as command
 from rne_dynamics.errors import RneDynamicsError
-from rne_dynamics.ros.sessions import guiding
 from rne_dynamics.ros.sessions.guiding import Guidance
 from rne_dynamics.simulation.runs.push import FloatingMotion, loads_over_time
 
@@ -61,21 +60,12 @@ def test_the_arm_follows_a_push_and_stays_where_it_was_led(tmp_path):
     assert (tmp_path / "guided.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
-@pytest.mark.parametrize("robot", [
-    pytest.param("pantograph", marks=pytest.mark.slow),
-    *(pytest.param(name, marks=pytest.mark.soak) for name in ("panda.urdf", "cylindrical")),
-])
-def test_every_kind_of_arm_is_guided(robot, tmp_path):
-    robot = str(wheel_urdf(robot)) if robot.endswith(".urdf") else robot
-    done = guide(tmp_path, robot, "--rate", "250", "--payload", f"{tool(robot)}=0.5")
+@pytest.mark.slow
+def test_a_mechanism_is_guided(tmp_path):
+    tool = rne.load_model("pantograph").link_names[-1]
+    done = guide(tmp_path, "pantograph", "--rate", "250", "--payload", f"{tool}=0.5")
     assert done.returncode == 0, done.stderr + done.stdout
     assert "guided: the arm was held, moved as it was pushed" in done.stdout
-
-
-def tool(robot: str) -> str:
-    import rne_dynamics as rne
-
-    return rne.load_model(robot).link_names[-1]
 
 
 def config(folder: Path, **sections: dict[str, object]) -> Path:
@@ -133,24 +123,6 @@ def test_the_push_is_within_the_limits_of_the_file(tmp_path):
         planned(str(urdf))
 
 
-def test_hardware_is_simulated_where_the_simulator_can_do_it(tmp_path, capsys):
-    file = config(tmp_path, gravity_compensation={
-        "hardware_compensates": ["gravity", "friction", "coriolis"], "effort_scale": {"joint1": -2.0},
-        "drives": {"topic": "on"}, "limits": {"joint2": {"effort": 5.0}}, "payload": {"link": "tool0", "mass": 1.0},
-    })  # fmt: skip
-    guidance = planned("puma560", "--config", str(file))
-    nodes = guiding.parameters(guidance)
-    law, arm = nodes[guiding.CONTROLLER], nodes[guiding.SIMULATOR]
-    assert law["hardware_compensates"] == ["gravity", "friction"]
-    assert not {"effort_scale.joint1", "drives.topic"} & law.keys()
-    assert arm["gravity"] == [0.0, 0.0, -0.001]
-    assert arm["friction"] is False
-    assert arm["payload.mass"] == 1.0
-    assert guidance.settings.limits.effort[1] == 5.0, "enough, since the hardware holds the arm"
-    left = capsys.readouterr().err
-    assert all(name in left for name in ("effort_scale", "drives", "hardware_compensates: coriolis"))
-
-
 REASONS = (
     ({}, {}, ("puma560", "--push", "tool0=5000,0,0@0.1..0.6"), "stopped", "joint"),
     ({}, {}, ("puma560", "--push", "tool0=900,0,0@0.1..0.6"), "effort_limit", "needs its effort limit"),
@@ -165,7 +137,7 @@ REASONS = (
 
 
 @pytest.mark.parametrize(("simulated", "law", "arguments", "cause", "said"), [
-    pytest.param(*case, marks=pytest.mark.slow if k < 3 else pytest.mark.soak, id=case[3])
+    pytest.param(*case, marks=pytest.mark.slow if k < 2 else pytest.mark.soak, id=case[3])
     for k, case in enumerate(REASONS)
 ])
 def test_each_reason_is_the_true_one(tmp_path, simulated, law, arguments, cause, said):
@@ -179,12 +151,9 @@ def test_each_reason_is_the_true_one(tmp_path, simulated, law, arguments, cause,
 
 @pytest.mark.parametrize(("arguments", "said"), [
     (["no_such_robot"], "puma560"),
-    (["puma560", "--push", "tool0=1,2@0..1"], "three finite numbers"),
     (["puma560", "--push", "tool0=1,2,3@1..0.5"], "0 <= BEGIN < END"),
-    (["puma560", "--push", "tool0"], "FX,FY,FZ@BEGIN..END"),
     (["puma560", "--push", "hand=1,2,3@0..1"], "hand"),
     (["puma560", "--start", "joint2=9"], "its limits are"),
-    (["puma560", "--payload", "tool0=-1"], "must not be negative"),
     (["puma560", "--out", "x.gif"], ".png, .svg or .pdf"),
     (["puma560", "--config", "none.yaml"], "none.yaml cannot be read"),
     (["puma560", "--payload", "tool0=80"], "effort limit"),

@@ -6,7 +6,6 @@ import numpy as np
 from builtin_interfaces.msg import Duration, Time
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rclpy.serialization import deserialize_message, serialize_message
 from support.hostile_trajectories import (
     BLEND,
     JOINTS,
@@ -53,21 +52,6 @@ def test_hostile_messages_are_refused_with_a_text_or_stay_within_limits():
     count, refusals = look_at_all(made, offer, 0)
     assert 300 < count < 900
     assert len(refusals) > 15
-
-
-def outcome(request: Request, message: JointTrajectory) -> object:
-    try:
-        accepted = offer(request, message)
-    except TrajectoryError as error:
-        return str(error)
-    return accepted.start, accepted.begin, accepted.path.base.coefficients.tobytes(), accepted.path.offsets.tobytes()
-
-
-def test_messages_off_the_wire_are_read_alike():
-    for request in requests(7, 60):
-        message = message_of(request)
-        received = deserialize_message(serialize_message(message), JointTrajectory)
-        assert outcome(request, message) == outcome(request, received)
 
 
 any_number = st.floats(-2.0, 2.0) | st.floats()

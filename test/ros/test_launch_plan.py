@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 
 import pytest
@@ -33,15 +32,6 @@ def values(node):
 
 def topic(node, name):
     return dict(node.remappings).get(name, name)
-
-
-def test_every_launch_file_has_a_plan_of_nodes_that_exist():
-    assert {f.name.removesuffix(".launch.py") for f in (ROOT / "launch").iterdir()} == set(KINDS)
-    for kind in KINDS.values():
-        for node in kind.nodes:
-            assert callable(importlib.import_module(f"rne_dynamics.ros.{node}").main)
-        names = [argument.name for argument in kind.arguments]
-        assert len(set(names)) == len(names)
 
 
 def test_every_file_for_hardware_has_its_topics_and_the_page_names_them():
@@ -92,15 +82,6 @@ def test_the_gate_may_run_elsewhere_or_be_left_out():
     (node,) = planned("effort_gate", hardware="franka").values()
     assert topic(node, "effort_controller/commands") == "forward_effort_controller/commands"
     assert list(planned("controller", gate="start")) == [GATE, "computed_torque_controller"]
-
-
-def test_what_is_given_wins_over_the_hardware(tmp_path):
-    file = tmp_path / "mine.yaml"
-    file.write_text("{}")
-    nodes = planned("controller", hardware="ur", efforts="/nobody", joint_states="js", drives="ready", config=str(file))
-    assert topic(nodes[GATE], "effort_controller/commands") == "/nobody"
-    law = nodes["computed_torque_controller"]
-    assert (topic(law, "joint_states"), values(law)["drives.topic"], law.parameters[0]) == ("js", "ready", file)
 
 
 def test_without_hardware_a_controller_takes_its_description_where_it_is_given():

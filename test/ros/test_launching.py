@@ -84,18 +84,7 @@ def test_an_error_names_what_was_typed_and_ends_the_launch(launch, arguments, sa
 
 
 @pytest.mark.slow
-def test_a_move_ends_its_launch(launch, namespace):
-    at = f"namespace:={namespace}/move"
-    arm = launch("simulated_arm", "urdf:=planar2", at)
-    wait_until(lambda: arm.said("agree with the model's gravity"), START, "the controller")
-    move = launch("move", "urdf:=planar2", at, "to:=joint1=0.3 joint2=-0.2", "duration:=2")
-    wait_until(lambda: not members(move.group), START, "the move")
-    assert move.said("process has finished cleanly"), move.output.read_text() + arm.output.read_text()
-    assert arm.signal(signal.SIGINT) == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("name", ["ur"])
 def test_hardware_behind_its_topics(launch, make_peer, namespace, tmp_path, name):
     """A simulator as the driver: the launch finds description and states, starts the gate, and drives through it."""
     joints, urdf, _ = ARMS[name]
@@ -139,4 +128,3 @@ def test_hardware_behind_its_topics(launch, make_peer, namespace, tmp_path, name
         wait_until(lambda: again.said("ready: "), START, "another controller", [arm])
         assert again.signal(signal.SIGINT) == 0
         assert started.signal(signal.SIGINT) == 0
-

@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 from rcl_interfaces.msg import Parameter, ParameterValue
-from rcl_interfaces.srv import ListParameters, SetParameters, SetParametersAtomically
+from rcl_interfaces.srv import ListParameters, SetParametersAtomically
 from rclpy.parameter import Parameter as NodeParameter
 from support.parameter_page import NODES
 
@@ -33,12 +33,6 @@ def peer(in_lockstep):
 def value(content: object) -> ParameterValue:
     """As it goes over the wire."""
     return NodeParameter("", value=content).get_parameter_value()
-
-
-def each(peer, changes):
-    """`set_parameters`: as many requests as parameters."""
-    request = SetParameters.Request(parameters=[Parameter(name=n, value=v) for n, v in changes])
-    return peer.call(SetParameters, f"{NODE}/set_parameters", request).results
 
 
 def together(peer, changes):
@@ -84,19 +78,6 @@ def test_a_change_takes_effect_at_once_and_whole(peer):
     assert together(peer, good).successful
     held(peer, loaded)
     assert together(peer, [("payload.link", value("")), ("payload.mass", value(0))]).successful
-    held(peer, ROBOT)
-
-
-def test_one_request_each_is_judged_each(peer):
-    results = each(peer, [
-        ("gains.joint1.p", value(100.0)), ("gains.joint1.d", value(math.nan)), ("gains.joint2.p", value(200)),
-        ("joints", value("joint1")), ("no.such.parameter", value(1.0)),
-    ])
-    assert [r.successful for r in results] == [True, False, True, False, False]
-    assert "gains.joint1.d" in results[1].reason
-    assert "nan" in results[1].reason
-    assert peer.get_double(NODE, "gains.joint1.p") == 100.0
-    assert peer.get_double(NODE, "gains.joint1.d") == 40.0
     held(peer, ROBOT)
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from rne_dynamics.ros.loop.statistics import Histogram, LoopStatistics, median, percentile, spread
+from rne_dynamics.ros.loop.statistics import Histogram, LoopStatistics, median, percentile
 
 WIDTH = 1.0 / 128.0  # of a bin, of its value at most
 
@@ -28,13 +28,6 @@ def test_percentiles_are_numpy_s_to_a_bin_s_width():
     assert histogram.largest == durations.max()
     assert histogram.count == len(durations)
     assert median(histogram.counts()) == pytest.approx(np.median(durations), rel=WIDTH)
-
-
-def test_spread_is_the_percentile_of_the_distance_from_the_median():
-    durations = 1e-3 + 1e-4 * np.random.default_rng(4).standard_normal(5000)
-    away = np.abs(durations - np.median(durations))
-    for percent in (50.0, 99.0, 100.0):
-        assert spread(filled(durations).counts(), percent) == pytest.approx(np.percentile(away, percent), abs=2e-5)
 
 
 def play(statistics: LoopStatistics, arrivals, latencies) -> None:

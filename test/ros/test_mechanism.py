@@ -124,20 +124,3 @@ def test_the_papers_quintic_is_tracked_at_1_khz(rig, tracking):
         qd[some][:, order], tree_velocity(ARM, q[some][:, order], qd[some, :3]), atol=1e-11
     )
     np.testing.assert_allclose(messages[-1].effort[:3], rne.gravity_torque(ARM, TO), atol=1e-2)
-
-
-def test_move_replaces_the_motion_under_way(rig, tracking):
-    rig.send(JOINTS, (30.0, RAISED))
-    move = rig.start("move", ["joint1=0.4", "joint3=0.1"], model="pantograph", velocity_scale=0.5, timeout=60.0)
-    assert move.wait(PATIENCE) == 0, move.output() + tracking.output()
-    message = rig.now()
-    assert abs(message.position[0] - 0.4) < 0.01
-    assert abs(message.position[2] - 0.1) < 0.01
-
-
-def test_move_says_why_the_controller_refuses_its_motion(rig, tracking):
-    move = rig.start("move", ["joint1=0", "joint2=-0.5", "joint3=0.45"], model="pantograph", timeout=60.0)
-    assert move.wait(PATIENCE) == 1
-    assert "the controller refuses the motion" in move.output()
-    assert "'jointL' would be at" in move.output()
-    assert "internal error" not in move.output()

@@ -44,13 +44,6 @@ def test_joints_left_out_are_locked_where_the_posture_has_them():
     np.testing.assert_allclose(rne.gravity_torque(robot, q), rne.gravity_torque(whole, [0.0, *q])[1:], rtol=1e-9)
 
 
-def test_gravity_goes_before_the_models_own():
-    turned = load_robot("five_bar", "", (), (0.0, 0.0, 0.0)).robot
-    np.testing.assert_allclose(rne.gravity_torque(turned, HOME), 0.0, atol=1e-12)
-    own = load_robot("five_bar", "", (), ()).robot
-    np.testing.assert_allclose(rne.gravity_torque(own, HOME), rne.gravity_torque(FIVE_BAR, HOME), rtol=1e-12)
-
-
 #: The same linkage with forearms that do not reach each other when both cranks point outwards; as text, for once.
 SHORT = share_file("urdf/five_bar.yaml").read_text().replace("five_bar.urdf\n", "five_bar\n").replace("[0.3,", "[0.25,")
 

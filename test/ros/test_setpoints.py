@@ -125,32 +125,7 @@ def check(arm: Arm, messages: list[tuple[float, float]], ahead: float | None, er
 
 @pytest.mark.parametrize("ahead", [None, 0.02], ids=["own topic", "trajectory topic"])
 def test_a_stream_is_followed_and_ends_at_rest(arm, ahead):
-    check(arm, arrivals(50.0, 2.5, 1), ahead, 4e-3)
-
-
-@pytest.mark.slow
-def test_sliding_windows_are_followed(arm):
-    """As newer versions of MoveIt Servo send them: from 0.1 s ago to 66 ms ahead, every 34 ms."""
-    arm.run(0.2)
-    home, period = arm.way[-1], 0.034
-    arm.home = home
-    off = []
-    for k in range(60):
-        now, points = arm.peer.now(), []
-        for j in range(6):  # the first is due 0.1 s ago
-            q, qd = MOTION.at(max(k * period - 0.1 + j * 0.033, 0.0))
-            points.append(JointTrajectoryPoint(
-                positions=(home + q).tolist(), velocities=qd.tolist(), time_from_start=duration_message(j * 0.033)
-            ))
-        message = JointTrajectory(joint_names=JOINTS, points=points)
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(now - 100_000_000, 10**9)
-        arm.deliver(arm.trajectories, message)
-        arm.run(period)
-        off.append(arm.way[-1] - home - MOTION.at((k + 1) * period)[0])
-    assert np.sqrt((np.array(off)[30:] ** 2).mean()) < 5e-3
-    assert arm.peer.mode(NODE) == "tracking"
-    arm.run(1.0)
-    assert arm.peer.mode(NODE) == "holding"
+    check(arm, arrivals(50.0, 2.0, 1), ahead, 4e-3)
 
 
 def test_a_lone_trajectory_of_one_point_and_what_is_refused(arm):

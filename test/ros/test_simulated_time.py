@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import signal
 import time
 
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 from support.frozen import freeze, program, thaw
 from trajectory_msgs.msg import JointTrajectory
@@ -115,30 +113,6 @@ def test_a_paused_stepped_and_reset_simulation_is_no_fault_and_a_signal_ends_eve
     process.signal(signal.SIGINT)
     assert process.wait(PATIENCE) == 0
     assert peer.efforts()[-1] == [0.0, 0.0]
-    simulator.stop()
-
-
-def test_after_the_timeout_it_goes_on_without_waiting_until_the_next_command(start, make_peer):
-    simulator, peer = start(
-        "simulator", robot_description="planar2", rate=250.0, lockstep=True, lockstep_timeout=0.2, command_timeout=0.0,
-    ), make_peer(JOINTS)
-    states = TopicRecorder(peer.node, JointState, "joint_states")
-    commands = peer.node.create_publisher(Float64MultiArray, "effort_controller/commands", OFFERED)
-    wait_until(lambda: states.latest() is not None and commands.get_subscription_count(), START, "it", [simulator])
-
-    def goes_on(why):
-        further(states, 10, [simulator])
-        assert len({stamp_of(states.decode(sample)) for sample in states.samples}) > 10, why
-
-    def timed_out():
-        if next(polls) % 100 == 0:  # a command may be lost before the simulator has seen who sends it
-            commands.publish(Float64MultiArray(data=[0.0, 0.0]))
-        return "lockstep_timeout" in simulator.output()
-
-    polls = itertools.count()
-    goes_on("states before the first command, for which nothing waits")
-    wait_until(timed_out, PATIENCE, "the end of the wait for a command", [simulator])
-    goes_on("states after the wait")
     simulator.stop()
 
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
-from std_msgs.msg import Float64
 
 from rne_dynamics.errors import ControlError
 from rne_dynamics.ros.parameters.tracking import SpeedUnit
-from rne_dynamics.ros.sessions.processes import wait_until
-
-from .peer import START
 
 
 @pytest.mark.parametrize(("unit", "given", "fraction"), [
@@ -44,32 +38,3 @@ def test_fractions_taken_for_percent_are_noticed_once():
     good.fraction(100.0)
     good.fraction(0.5)
     assert not good.suspicion()
-
-
-@pytest.mark.slow
-def test_the_controller_takes_percent_and_notices_the_wrong_unit(start, namespace, make_peer):
-    process = start(
-        "computed_torque_controller", robot_description="puma560", speed_scaling_unit="percent", diagnostics_period=0.5
-    )
-    node = make_peer(()).node
-    # where the driver publishes; the controller's own name is remapped by users, and not here
-    speeds = node.create_publisher(Float64, f"{namespace}/computed_torque_controller/speed_scaling", 1)
-    wait_until(speeds.get_subscription_count, START, "the controller", [process])
-
-    def says(value: float, text: str) -> None:
-        def logged() -> bool:
-            speeds.publish(Float64(data=value))
-            return text in process.output()
-
-        wait_until(logged, START, text, [process])
-
-    says(0.4, "speed scaling is 0.4 percent and was never more")
-    says(150.0, "speed scaling is 150; it must lie between 0 and 100 (speed_scaling_unit is percent). It stays 0.004")
-
-    def kept() -> bool:
-        for value in (50.0, 150.0):  # the controller takes the newest, so either may be lost
-            speeds.publish(Float64(data=value))
-            time.sleep(0.02)
-        return "It stays 0.5 of full speed" in process.output()
-
-    wait_until(kept, START, "half of full speed", [process])

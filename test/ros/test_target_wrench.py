@@ -8,7 +8,6 @@ import time
 import numpy as np
 import pytest
 from geometry_msgs.msg import WrenchStamped
-from std_srvs.srv import Trigger
 
 import rne_dynamics as rne
 from rne_dynamics.ros.messages.topic_wait import OFFERED
@@ -58,14 +57,6 @@ class Sender:
                 return
             assert time.monotonic() < deadline, (got[-1:], effort, self.process.output())
 
-    def refused(self, text: str, wrench: np.ndarray, frame: str = "") -> None:
-        logged, deadline = len(self.process.output()), time.monotonic() + START
-        while text not in self.process.output()[logged:]:  # logged every 2 s at most
-            assert time.monotonic() < deadline, self.process.output()
-            self.send(wrench, frame)
-            self.peer.stream(AT, 0.1)
-
-
 @pytest.fixture(scope="module")
 def sender(in_lockstep):
     process, peer = in_lockstep(
@@ -102,16 +93,3 @@ def test_a_wrench_is_applied_in_either_frame_within_limits_and_ends_with_its_mes
     assert "its force of 90 N is limited to 30 N" in sender.process.output()
     sender.until(sender.plain)
     assert sender.peer.mode(NODE) == "holding"
-
-
-def test_under_another_law_it_is_refused_with_what_to_do(sender):
-    assert sender.peer.call(Trigger, f"{NODE}/computed_torque", Trigger.Request()).success
-    sender.refused("applies no wrench; change to cartesian_impedance", np.ones(6))
-
-
-def test_external_efforts_are_tared_though_nobody_reads_them(sender):
-    assert sender.peer.call(Trigger, f"{NODE}/tare", Trigger.Request()).success
-    deadline = time.monotonic() + START
-    while "external efforts are tared" not in sender.process.output():
-        assert time.monotonic() < deadline, sender.process.output()
-        sender.peer.stream(AT, 0.05)

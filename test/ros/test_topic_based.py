@@ -126,26 +126,6 @@ def test_efforts_go_to_the_motors(rig):
     np.testing.assert_array_equal(arm.column("position")[:3], HOME[:3])
 
 
-@pytest.mark.slow
-def test_joints_of_other_hardware_are_ignored_and_what_nobody_can_read_is_refused(rig):
-    arm = rig(all_joints("position") | {"finger": ("position",)})
-    arm.command("position", GOAL)
-    arm.wait(lambda: (arm.cycle(), np.allclose(arm.column("position"), GOAL, atol=1e-3))[1], "the goal")
-    node = arm.node
-
-    def refused(interfaces, text: str) -> None:
-        other = TopicBasedSystem(node, interfaces)
-        other.commands = dict.fromkeys(other.commands, 0.0)
-        arm.wait(lambda: (other.write(), text in arm.process.output())[1], text)
-
-    refused({"left": ("position",)}, "none of its joints (left) is simulated; simulated are joint1")
-    refused(
-        dict.fromkeys(JOINTS[:5], ("position",)) | {JOINTS[5]: ("effort",)},
-        "5 values of position for 6 joints, so that their joints are unknown",
-    )
-    np.testing.assert_allclose(arm.column("position"), GOAL, atol=1e-3)
-
-
 @pytest.mark.parametrize(("lockstep", "frequency", "text"), [
     (True, 0.0, "do not answer one joint state each. Set lockstep to false"),
     (False, 100.0, "drive_frequency is 100 rad/s and rate is 250 Hz; it must be at most 0.25 times the rate, 62.5 rad"),

@@ -52,9 +52,7 @@ def table_of(monkeypatch):
 
 
 @pytest.mark.parametrize(("node", "name", "near"), [
-    (CTC, "stop.polcy", "stop.policy"), ("gravity_compensation", "state_timout", "state_timeout"),
-    ("simulator", "comand_timeout", "command_timeout"), ("move", "duratoin", "duration"),
-    ("move", "payload.mas", "payload.mass"), (CTC, "robot_descripton", "robot_description"),
+    (CTC, "stop.polcy", "stop.policy"), ("move", "payload.mas", "payload.mass"),
 ])
 def test_a_name_that_does_not_exist_is_refused_at_the_start(table_of, node, name, near):
     with pytest.raises(ParameterError) as error:
