@@ -23,7 +23,6 @@ def test_list_shows_every_fault_and_how_many_of_each_kind(capsys):
     (["--workers", "0"], "between 1 and 16"),
     (["--law", "none"], "no law named 'none'"),
     (["--arm", "none"], "no arm of the campaign is called 'none'"),
-    (["--report", "none/a.html"], "no folder 'none'; create it first"),
     (["--table", "none/a.md"], "no folder 'none'; create it first"),
 ])
 def test_what_cannot_be_meant_is_refused(words, said, capsys):
