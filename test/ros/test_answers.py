@@ -141,19 +141,6 @@ def test_through_a_gate_an_effort_is_waited_for_wherever_it_is(side):
     assert not side.waits(received=21)
 
 
-def test_a_first_effort_that_the_gate_never_got_is_no_missed_reply(side):
-    for name in ("controller", "gate"):
-        side.follower(name)
-    side.publish()
-    side.says("controller", efforts=1, target=GATE)
-    side.says("gate", source=GATE)
-    assert side.waits(), "it may be on the way"
-    wait_until(lambda: not side.waits(), PATIENCE, "the end of the wait")
-    side.publish()
-    assert side.answers.missed == 0
-    assert not side.warnings
-
-
 def test_a_silent_node_is_given_up_after_the_timeout_and_waited_for_when_it_is_received_again(side):
     side.follower("controller")
     side.publish()
@@ -167,18 +154,3 @@ def test_a_silent_node_is_given_up_after_the_timeout_and_waited_for_when_it_is_r
     side.publish()
     assert side.waits()
     assert len(side.warnings) == 1
-
-
-def test_those_who_stay_are_waited_for_after_one_that_was_given_up_has_left(side):
-    for name in ("controller", "killed"):
-        side.follower(name)
-    side.publish()
-    side.says("controller")
-    wait_until(lambda: not side.waits(), PATIENCE, "the time-out")
-    side.publish()
-    assert side.waits()
-    side.node.destroy_publisher(side.publishers.pop("killed"))
-    wait_until(lambda: side.followers.count == 1, PATIENCE, "the end of one")
-    assert side.waits()
-    side.says("controller")
-    assert not side.waits()

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rcl_interfaces.srv import SetParametersAtomically
-from rclpy.parameter import Parameter
-from std_srvs.srv import SetBool, Trigger
+from std_srvs.srv import Trigger
 
 import rne_dynamics as rne
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
@@ -121,15 +119,9 @@ def test_the_loop_is_a_process_of_its_own_without_services_whose_end_ends_the_no
 
 #: What is broken, from when on, and what has to happen for it to be met.
 BROKEN = {
-    "a cycle": ("loop.cycle.LoopCycle", "on_state", None),
     "the law": ("loop.control_loop.Supervisor", "effort", None),
     "the law and the stop without states": ("loop.control_loop.Supervisor", "effort tick", None),
-    "a command": ("loop.control_loop.Supervisor", "hand_guide", (SetBool, "hand_guide", SetBool.Request(data=True))),
     "a service": ("loop.process.LoopProcess", "call", (Trigger, "stop", Trigger.Request())),
-    "a parameter": ("effort_node.EffortNode", "_changed", (
-        SetParametersAtomically, "set_parameters_atomically",
-        SetParametersAtomically.Request(parameters=[Parameter("gains.joint1.p", value=100.0).to_parameter_msg()]),
-    )),
     "what is reported": ("effort_node.EffortNode", "_report", None),
     "the stop": ("effort_node.EffortNode", "end", signal.SIGINT),
 }

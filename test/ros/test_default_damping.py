@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
-from support.guided import NODES, Guided, defaults, node_settings
+from support.guided import Guided, defaults, node_settings
 from support.hardware_files import ARMS, FOLDER, flat
 from support.hardware_files import sections as hardware_sections
 from support.wheel import wheel_urdf
@@ -62,13 +62,11 @@ def lead_and_let_go(loop: Guided, after: float) -> None:
     assert loop.energy <= 1.05 * pushed + 1e-9, "damping put energy into the motion"
 
 
-@pytest.mark.parametrize(("name", "rate"), [  # a mechanism, which takes long, at one rate
-    ("small", 1000.0), ("kinova.urdf", 250.0),
-    pytest.param("ur10_robot.urdf", 250.0, marks=pytest.mark.slow),
-    pytest.param("slider_crank", 250.0, marks=pytest.mark.slow),
+@pytest.mark.parametrize(("node", "name", "rate"), [
+    ("hand guiding", "small", 1000.0), ("gravity compensation", "kinova.urdf", 250.0),
+    pytest.param("gravity compensation", "slider_crank", 250.0, marks=pytest.mark.slow),
 ])
-@pytest.mark.parametrize("node", NODES)
-def test_light_joints_do_not_run_away(name: str, node: str, rate: float) -> None:
+def test_light_joints_do_not_run_away(node: str, name: str, rate: float) -> None:
     loop = Guided(node, robot(name), rate, friction=False)
     loop.start()
     loop.run(0.5)
@@ -76,22 +74,15 @@ def test_light_joints_do_not_run_away(name: str, node: str, rate: float) -> None
     lead_and_let_go(loop, 1.0)
 
 
-@pytest.mark.parametrize("rate", [60.0, 30.0])
-def test_a_stream_slower_than_promised_takes_damping_back(rate: float) -> None:
-    """The largest that is calm at 500 Hz: without that M⁻¹D T is 2 and 4, where 1 is the limit."""
+def test_a_stream_slower_than_promised_takes_damping_back() -> None:
+    """The largest that is calm at 500 Hz: without that M⁻¹D T is 4, where 1 is the limit."""
+    rate = 30.0
     arm = robot("kinova.urdf")
     calm = lowered_everywhere(posture_inertia(arm), np.full(arm.n, LIGHT), 500.0 / CALM)
     given = {f"gains.{joint}.d": float(d) for joint, d in zip(arm.joint_names, calm, strict=True)}
     loop = Guided("gravity compensation", arm, rate, False, {"rate": 500.0, **given})
     loop.start()
     lead_and_let_go(loop, 2.0)
-
-
-def test_a_stream_too_slow_for_the_gains_stops_the_arm() -> None:
-    loop = Guided("hand guiding", robot("planar2"), 50.0, friction=False)
-    loop.run(3.0)
-    assert loop.supervisor.mode in (Mode.STOPPING, Mode.FAULT)
-    assert loop.supervisor.cause.startswith("50 joint states per second by their stamps; the gains are stable from 58")
 
 
 def test_damping_that_is_never_stable_is_refused_with_the_largest_safe_value() -> None:

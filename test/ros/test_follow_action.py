@@ -31,7 +31,7 @@ from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.trajectory_message import duration_message
 from rne_dynamics.ros.targets import FEEDBACK_PERIOD, read_goal
 
-from .action_rig import ACTION, HOME, JOINTS, NODE, SECOND, Result, Rig, home
+from .action_rig import ACTION, JOINTS, NODE, SECOND, Result, Rig, home
 from .peer import PATIENCE
 
 
@@ -119,31 +119,6 @@ def test_the_path_tolerance_of_a_goal_goes_before_the_parameters(rig):
     assert code == Result.PATH_TOLERANCE_VIOLATED
     assert "'joint1'" in text
     assert "allowed is 1e-09 (the request's path_tolerance)" in text
-
-
-def test_zero_is_the_default_and_minus_one_is_off(rig):
-    assert rig.peer.set_parameters(NODE, constraints__joint2__trajectory=1e-9).successful
-    try:
-        for given in ([], [tolerance("joint2")]):
-            code, text = rig.goal(home(0.0, 0.5), 0.4, path_tolerance=given).aborted()
-            assert code == Result.PATH_TOLERANCE_VIOLATED
-            assert "(constraints.joint2.trajectory)" in text
-        off = rig.goal(HOME, 0.4, path_tolerance=[tolerance("joint2", position=-1.0)])
-        assert off.result()[1] == Result.SUCCESSFUL
-    finally:
-        assert rig.peer.set_parameters(NODE, constraints__joint2__trajectory=0.0).successful
-
-
-def test_a_missed_goal_waits_for_its_time_and_names_the_joint(rig):
-    begin = time.monotonic()
-    goal = rig.goal(home(0.0, 0.5), 0.3, goal_tolerance=[tolerance("joint2", position=1e-15)],
-                    goal_time_tolerance=duration_message(0.4))
-    code, text = goal.aborted()
-    assert code == Result.GOAL_TOLERANCE_VIOLATED
-    assert "'joint2'" in text
-    assert "1e-15 (the request's goal_tolerance), 0.4 s after the end (the request's goal_time_tolerance)" in text
-    assert time.monotonic() - begin > 0.3 + 0.4
-    assert rig.at(home(0.0, 0.5)), "the arm is held there"
 
 
 def test_the_newest_goal_has_the_arm(rig):

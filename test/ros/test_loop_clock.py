@@ -107,16 +107,6 @@ def test_a_step_ahead_from_one_message_to_the_next_is_a_jump(clock, by):
     assert clock.now() - now == pytest.approx(0.001)
 
 
-def test_a_clock_that_takes_longer_steps_from_now_on_is_time_that_passes(clock):
-    for k in range(1, 5):
-        clock.set(START + k * MS, following=True)
-    now = clock.now()
-    for k in range(1, 11):
-        clock.set(START + 4 * MS + 100 * k * MS, following=True)
-    assert clock.jumps == 1
-    assert clock.now() - now == pytest.approx(0.9)
-
-
 def test_time_goes_on_by_the_steady_clock_if_the_controller_ends_while_the_simulation_is_paused(clock, monkeypatch):
     now, steady = clock.now(), [time.monotonic()]
     monkeypatch.setattr(clock_module.time, "monotonic", lambda: steady[0])
@@ -128,16 +118,3 @@ def test_time_goes_on_by_the_steady_clock_if_the_controller_ends_while_the_simul
     clock.set(START + 2 * MS)  # it goes on after all: never back
     assert clock.now() - now == pytest.approx(0.501)
     assert not clock.running_on
-
-
-def test_a_second_signal_does_not_wait_for_a_simulation_that_is_paused(clock, monkeypatch):
-    steady = [time.monotonic()]
-    monkeypatch.setattr(clock_module.time, "monotonic", lambda: steady[0])
-    clock.set(START)
-    clock.patience, now = clock_module.STANDSTILL, clock.now()
-    steady[0] += 1.0
-    clock.hurry()
-    assert clock.now() == now
-    steady[0] += 0.2
-    assert clock.running_on
-    assert clock.now() - now == pytest.approx(0.2)

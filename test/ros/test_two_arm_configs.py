@@ -1,8 +1,4 @@
-"""The parameter files for two arms behind ros2_control, as far as they can be tested without it.
-
-One simulator has both arms and takes JointState commands, as topic-based hardware does. Between it and the six nodes of
-the two arms is this process, which acts as a controller manager with the file's controllers.
-"""
+"""The parameter files for two arms behind ros2_control: what each arm's nodes get of them."""
 
 from __future__ import annotations
 
@@ -23,6 +19,8 @@ BASE, NAMESPACES = CONFIG / "hardware" / "ros2_control.yaml", CONFIG / "two_arms
 PREFIXES = CONFIG / "two_arms" / "prefixes.yaml"
 ARMS, GATE, LAW = ("left", "right"), "effort_gate", "computed_torque_controller"
 NODES = (LAW, "gravity_compensation", GATE)
+
+
 def sections(file: Path) -> dict[str, dict[str, object]]:
     return {name: flat(part["ros__parameters"]) for name, part in yaml.safe_load(file.read_text()).items()}
 

@@ -144,13 +144,3 @@ def test_what_cannot_be_done_as_jtc_does_it_is_refused_with_the_reason(table_of,
         table_of(CTC, given)
     assert f"parameter {name} is" in str(error.value)
     assert said in str(error.value)
-
-
-def test_a_refused_start_can_be_repeated_with_other_values(table_of):
-    table = table_of(CTC, {"gains.joint1.p": "much", "gains.joint2.p": 5.0}, joints=None)
-    with pytest.raises(ParameterError, match=r"gains\.joint1\.p"):
-        table.declare_joints(JOINTS)
-    node = table._node
-    assert node.set_parameters([RosParameter("gains.joint1.p", value=7.0)])[0].successful
-    table.declare_joints(JOINTS)
-    assert [table[f"gains.{joint}.p"] for joint in JOINTS] == [7.0, 5.0, 400.0]

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
 
 import numpy as np
 import pytest
-import rclpy
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from geometry_msgs.msg import PoseStamped, WrenchStamped
+from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.kinematics.kinematics import rotation_quaternions
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.sessions.processes import wait_until
@@ -62,57 +58,6 @@ def test_the_page_waits_for_states_and_then_follows_them(viewer, make_peer):
         wait_until(lambda: ghost() and np.allclose(np.abs(ghost()[-1]), np.abs(behind), atol=1e-3), START,
                    "the reference as a ghost", [viewer])  # fmt: skip
         wait_until(lambda: sent() and "■" in page.text() and "gravity" in page.text(), START, "torques", [viewer])
-
-
-def test_a_dragged_target_is_published_only_after_the_box_is_ticked(viewer, make_peer, namespace):
-    (viewer, url), robot = viewer, rne.load_urdf("puma560")
-    q = np.array([0.2, 0.4, -0.4, 0.1, 0.8, 0.0])
-    peer, X = make_peer(robot.joint_names), rne.forward_kinematics(robot, q)["tool0"]
-    controller = rclpy.create_node("computed_torque_controller", namespace=namespace)  # what the viewer sees of it
-    controller.declare_parameter("target_pose.link", "")
-    controller.declare_parameter("target_pose.tool", [0.0, 0.0, 0.1])
-    targets: list[PoseStamped] = []
-    controller.create_subscription(PoseStamped, "~/target_pose", targets.append, OFFERED)
-    diagnostics = controller.create_publisher(DiagnosticArray, "/diagnostics", OFFERED)
-    peer.executor.add_node(controller)
-    w, label = rotation_quaternions(X[None, :3, :3])[0][[3, 0, 1, 2]], "drag the target: moves the arm"
-    goal = X[:3, 3] + np.array([0.0, 0.05, 0.05])
-    with ViserClient(url) as page:
-
-        def soon(condition: Callable[[], object], what: str, again: Callable[[], None] = lambda: None) -> None:
-            """Wait, with states; do it `again` every second, since nodes discover each other in their own time."""
-            due = 0.0
-
-            def met() -> object:
-                nonlocal due
-                if time.monotonic() > due:
-                    due = time.monotonic() + 1.0
-                    again()
-                peer.state(q)
-                peer.executor.spin_once(0.01)
-                return condition()
-
-            wait_until(met, START, what, [viewer])
-
-        soon(lambda: label in page.text() and "live" in page.text(), "the box")
-        page.drag("/target", goal, w)
-        soon(lambda: "set target_pose.link of" in page.text(), "a refusal", lambda: page.set(label, True))
-        controller.set_parameters([rclpy.Parameter("target_pose.link", value="tool0")])
-        page.set(label, True)
-        assert not targets
-        soon(lambda: targets, "a target", lambda: page.drag("/target", goal, w))
-        pose = targets[0].pose
-        assert targets[0].header.frame_id == robot.tree.root
-        np.testing.assert_allclose((pose.position.x, pose.position.y, pose.position.z), goal, atol=1e-6)
-        np.testing.assert_allclose(
-            (pose.orientation.w, pose.orientation.x, pose.orientation.y, pose.orientation.z), w, atol=1e-6
-        )
-        said = KeyValue(key="last pose target", value="pose not reached: 0.2 m away")
-        status = DiagnosticStatus(name=controller.get_fully_qualified_name(), values=[said])
-        report = DiagnosticArray(status=[status])
-        soon(lambda: "live; target pose not reached: 0.2 m away" in page.text(), "the outcome",
-             lambda: diagnostics.publish(report))
-    controller.destroy_node()
 
 
 @pytest.mark.slow
