@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 
 import rne_dynamics as rne
-from rne_dynamics.cli.arguments import declare
 from rne_dynamics.cli.main import main
-from rne_dynamics.cli.own_arm import guide as command
-from rne_dynamics.errors import RneDynamicsError
-from rne_dynamics.ros.sessions.guiding import Guidance
-from rne_dynamics.simulation.runs.push import FloatingMotion, loads_over_time
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -75,27 +68,12 @@ def config(folder: Path, **sections: dict[str, object]) -> Path:
     return file
 
 
-def planned(*arguments: str) -> Guidance:
-    """The session of these arguments, before a node starts."""
-    parser = argparse.ArgumentParser()
-    declare(parser, command.ARGUMENTS)
-    return command._guidance(parser.parse_args(arguments))
-
-
 #: One joint of 12 N m at its start; one of a hand, without limits.
 ARM = """<robot name="arm"><link name="base"/><link name="upper"><inertial><origin xyz="0.3 0 0"/><mass value="4"/>
 <inertia ixx="0.03" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.003"/></inertial></link>
 <joint name="pitch" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
 <limit lower="-2" upper="2" effort="EFFORT" velocity="2"/></joint><link name="tip"/>
 <joint name="end" type="fixed"><parent link="upper"/><child link="tip"/><origin xyz="0.3 0 0"/></joint></robot>"""
-HAND = """<robot name="hand"><link name="base"/><link name="jaw"><inertial><origin xyz="0 0 -0.02"/><mass value="0.02"/>
-<inertia ixx="1e-5" ixy="0" ixz="0" iyy="1e-5" iyz="0" izz="1e-5"/></inertial></link>
-<joint name="wrist" type="continuous"><parent link="base"/><child link="jaw"/><axis xyz="0 1 0"/></joint>
-<link name="tip"/>
-<joint name="end" type="fixed"><parent link="jaw"/><child link="tip"/><origin xyz="0 0 -0.05"/></joint>
-</robot>"""
-
-
 def test_an_effort_limit_counts_wherever_it_is_given(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = config(tmp_path, gravity_compensation={"limits": {"pitch": {"effort": 5.0}}})
@@ -106,21 +84,6 @@ def test_an_effort_limit_counts_wherever_it_is_given(tmp_path, capsys, monkeypat
         said.append(capsys.readouterr().err)
     assert "joint 'pitch' needs 11.77 to hold the arm at its start; its effort limit is 5." in said[0]
     assert said[1] == said[0]
-
-
-def test_the_push_is_within_the_limits_of_the_file(tmp_path):
-    urdf = tmp_path / "hand.urdf"
-    urdf.write_text(HAND)
-    file = config(tmp_path, gravity_compensation={"limits": {"wrist": {"effort": 1.0, "velocity": 0.4}}})
-    guidance = planned(str(urdf), "--config", str(file))
-    (push,) = guidance.pushes
-    loads = loads_over_time(guidance.robot, guidance.start, [push], push.begin, push.end)
-    displacements, speeds = FloatingMotion.of(guidance.settings, guidance.start).run(np.zeros(1), loads)
-    assert guidance.robot.effort_limit.tolist() == [1.0]
-    assert abs(displacements[-1, 0]) > 0.02
-    assert abs(speeds[-1, 0]) <= 0.4
-    with pytest.raises(RneDynamicsError, match=r"'wrist' has no effort limit: .* set limits.wrist.effort"):
-        planned(str(urdf))
 
 
 REASONS = (

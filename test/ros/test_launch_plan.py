@@ -62,18 +62,6 @@ def test_hardware_starts_gate_and_controller_on_the_drivers_topics(kind, hardwar
     assert not nodes[GATE].guarded, "its end ends the launch"
 
 
-def test_a_simulated_gate_gets_a_parameter_file_only_if_that_has_a_section_for_it(tmp_path):
-    gate = planned("simulated_arm", urdf="puma560", gate="start")[GATE]
-    assert not any(isinstance(part, Path) for part in gate.parameters), "the file of the PUMA 560 has no such section"
-    file = tmp_path / "arm.yaml"
-    file.write_text("/**/effort_gate: {ros__parameters: {command_timeout: 0.05}}", encoding="utf-8")
-    assert planned("simulated_arm", urdf="puma560", gate="start", config=str(file))[GATE].parameters[0] == file
-    file.write_text("/**/simulator: {ros__parameters: {rate: 500.0}}", encoding="utf-8")
-    assert planned("controller", urdf="puma560", gate="start", config=str(file))[GATE].parameters[0] == file, (
-        "a real arm's gate warns that the section is missing"
-    )
-
-
 def test_the_gate_may_run_elsewhere_or_be_left_out():
     for gate, efforts in (("running", GATE_TOPIC), ("none", "forward_effort_controller/commands")):
         (node,) = planned("controller", hardware="franka", gate=gate).values()
@@ -188,20 +176,13 @@ def test_arguments_that_a_file_does_not_have_are_refused():
             check_names(arguments, [word], "controller.launch.py")
 
 
-def test_a_recorder_listens_to_the_drivers_topics_and_its_end_ends_nothing():
-    recorder = planned("controller", hardware="franka", record="runs")["recorder"]
-    driver = DRIVERS["franka"]
+def test_recorder_and_viewer_are_started_on_request_on_the_drivers_topics_and_their_end_ends_nothing():
+    driver, asked = DRIVERS["franka"], planned("controller", hardware="franka", record="runs", view="true")
+    recorder, viewer = asked["recorder"], asked[VIEWER]
     assert values(recorder)["output"] == "runs"
     assert {driver.joint_states, driver.efforts, "*/torque/*"} <= set(values(recorder)["topics"])
+    assert topic(viewer, "joint_states") == driver.joint_states
     assert recorder.optional
-    assert "recorder" not in planned("controller", hardware="franka")
-
-
-def test_a_viewer_is_started_on_request_and_its_end_ends_nothing():
-    assert VIEWER not in planned("simulated_arm", urdf="puma560")
-    simulated = planned("simulated_arm", urdf="puma560", view="true")[VIEWER]
-    assert values(simulated)["simulator"] == SIMULATOR
-    assert simulated.optional
-    real = planned("gravity_compensation", hardware="franka", view="true")[VIEWER]
-    assert values(real) == {"controller": "gravity_compensation", "simulator": ""}
-    assert topic(real, "joint_states") == DRIVERS["franka"].joint_states
+    assert viewer.optional
+    assert not {"recorder", VIEWER} & set(planned("controller", hardware="franka"))
+    assert values(planned("simulated_arm", urdf="puma560", view="true")[VIEWER])["simulator"] == SIMULATOR

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import rclpy
-from rclpy.task import Future
 from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
 
@@ -70,26 +69,6 @@ def test_a_task(node):
     assert not executor.ready()
     executor.create_task(lambda: None).cancel()
     assert not executor.ready()
-    executor.shutdown()
-
-
-def test_a_coroutine_under_way(node):
-    executor, ended = NodeExecutor(), Future()
-    executor.add_node(node)
-
-    async def wait_for_the_end(message):
-        await ended
-
-    publisher = node.create_publisher(Float64, "number", 1)
-    node.create_subscription(Float64, "number", wait_for_the_end, 1)
-    publisher.publish(Float64())
-    wait_until(executor.ready, PATIENCE, "the message")
-    for _ in range(5):
-        executor.step()
-        assert executor.ready()
-    ended.set_result(None)
-    executor.create_task(lambda: None)  # a release in which the future resumes the coroutine needs no turn for it
-    wait_until(lambda: not executor.step() and not executor.ready(), PATIENCE, "the end of the coroutine")
     executor.shutdown()
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from lifecycle_msgs.msg import Transition
 from rclpy.qos import QoSProfile
 from std_msgs.msg import Bool
 from trajectory_msgs.msg import JointTrajectory
 
 import rne_dynamics as rne
-from rne_dynamics.ros.messages.topic_wait import LATCHED
 from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import SEES_AGAIN, START, STEP, through
@@ -36,7 +34,7 @@ def stream(peer, condition, what, process) -> None:
 
 @pytest.mark.slow
 def test_motions_are_refused_unless_the_drives_are_said_to_act(in_lockstep, make_peer):
-    """Before the first message and by a later one; also by a latched one from long before anybody listened."""
+    """Before the first message and by a later one."""
     driver = make_peer(ROBOT.joint_names).node
     says = driver.create_publisher(Bool, "robot/ready", QoSProfile(depth=1))
     process, peer = in_lockstep(
@@ -64,15 +62,4 @@ def test_motions_are_refused_unless_the_drives_are_said_to_act(in_lockstep, make
     says.publish(Bool(data=False))
     reach("holding")
     is_refused()
-    for number in (Transition.TRANSITION_DEACTIVATE, Transition.TRANSITION_CLEANUP):
-        assert peer.transition(NODE, number)
-    latched = driver.create_publisher(Bool, "robot/ready", LATCHED)
-    latched.publish(Bool(data=True))
-    for number in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
-        assert peer.transition(NODE, number)
-    peer.connect(process)
-    reach("holding")
-    reach("tracking", lambda: trajectories.publish(move))
     peer.hurry()
-    for publisher in (says, latched):
-        driver.destroy_publisher(publisher)
