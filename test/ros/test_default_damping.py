@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
+from faults.robots import small_arm
 from support.guided import Guided, defaults, node_settings
 from support.hardware_files import ARMS, FOLDER, flat
 from support.hardware_files import sections as hardware_sections
@@ -21,28 +22,9 @@ from rne_dynamics.description.share import shipped_models
 from rne_dynamics.errors import ControlError, ParameterError
 
 CONTROLLERS = {"hand guiding": "computed_torque_controller", "gravity compensation": "gravity_compensation"}
-def small_arm() -> rne.RobotModel:
-    """Four joints; the wrist feels 1.15e-4 kg m^2, at which 0.23 N m s/rad are 2 I / T at 1 kHz."""
-    sizes = [(4.0, 0.3, 0.02), (2.5, 0.25, 0.01), (1.0, 0.15, 0.002), (0.2, 0.03, 1.0e-4)]
-    text = ['<robot name="small"><link name="base"/>']
-    parent = "base"
-    for k, (mass, length, inertia) in enumerate(sizes):
-        axis, effort = ("0 0 1", 60) if k == 0 else (("1 0 0", 5) if k == 3 else ("0 1 0", 60))
-        reach = 0.0 if k == 0 else sizes[k - 1][1]
-        text.append(
-            f'<link name="l{k}"><inertial><origin xyz="{0.5 * length} 0 0"/><mass value="{mass}"/>'
-            f'<inertia ixx="{inertia}" iyy="{inertia}" izz="{inertia}" ixy="0" ixz="0" iyz="0"/></inertial></link>'
-            f'<joint name="j{k}" type="revolute"><parent link="{parent}"/><child link="l{k}"/>'
-            f'<origin xyz="{reach} 0 0"/><axis xyz="{axis}"/>'
-            f'<limit lower="-3" upper="3" effort="{effort}" velocity="6"/></joint>'
-        )
-        parent = f"l{k}"
-    return rne.load_urdf("".join([*text, "</robot>"]))
-
-
 def robot(name: str) -> rne.RobotModel:
     if name == "small":
-        return small_arm()
+        return rne.load_urdf(small_arm())
     if name.endswith(".urdf"):
         return rne.load_urdf(wheel_urdf(name))
     if name == "shuttle_arm":  # it does not lift itself on the ground, see config/shuttle_arm.yaml

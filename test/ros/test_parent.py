@@ -13,12 +13,7 @@ from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE
 
-PARENT = """
-import subprocess, sys, time
-subprocess.Popen([sys.executable, "-c", sys.argv[1]])
-time.sleep(60.0)
-"""
-#: The same by `NodeProcess`, as the demo, the campaign and most tests start nodes.
+#: Starts a node by `NodeProcess`, as the demo, the campaign and most tests do.
 STARTER = """
 import sys, time
 from pathlib import Path
@@ -44,14 +39,6 @@ except KeyboardInterrupt:
 def run(tmp_path):
     with children(tmp_path) as start:
         yield start
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel's help is Linux's")
-def test_a_process_is_interrupted_when_its_parent_is_killed(run):
-    parent = run([sys.executable, "-c", PARENT, CHILD], {VARIABLE: "1"})
-    wait_until(lambda: parent.said("ready"), PATIENCE, "the child")
-    parent.signal(signal.SIGKILL)
-    wait_until(lambda: parent.said("interrupted"), PATIENCE, "the child's end")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel's help is Linux's")
