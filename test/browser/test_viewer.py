@@ -158,42 +158,6 @@ def test_buttons_sliders_and_checkboxes_act(browser: Browser, show: Shown) -> No
 
 
 @pytest.mark.slow
-def test_the_hand_drags_the_arm(browser: Browser, show: Shown) -> None:
-    page, session = simulated("puma560")
-    arm = session.arm
-    show(page, session)
-    steady(browser)
-    link = "link6"
-    start = page.scene.poses[link][1]
-    arrow = start + np.array([0.0, 0.0, 0.16 * page.scene._size * 0.8])  # on the arrow along z
-    drag(browser, page, arrow, arrow - [0.0, 0.0, 0.3], hold=3.0)
-    browser.until(lambda: page.scene.poses[link][1][2] < start[2] - 0.05, "the link to come down")
-    browser.until(lambda: arm.hand is None, "the hand to let go")
-    assert browser.errors == []
-
-
-def drag(browser: Browser, page: Page, begin: np.ndarray, end: np.ndarray, hold: float = 0.0) -> None:
-    """Drag what is drawn at a point of the world to another one."""
-    (client,) = page.server.get_clients().values()
-    size = browser.run("(() => { const r = document.querySelector('canvas').getBoundingClientRect();"
-                       "return [r.width, r.height]; })()")
-    browser.drag(*(pixel(client.camera, point, *size) for point in (begin, end)), hold=hold)
-
-
-def pixel(camera: object, point: np.ndarray, width: float, height: float) -> tuple[float, float]:
-    """Where a point is on the screen."""
-    w, x, y, z = camera.wxyz
-    R = np.array([
-        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-    ])
-    right, down, ahead = R.T @ (point - camera.position)
-    focal = 0.5 * height / np.tan(0.5 * camera.fov)
-    return 0.5 * width + focal * right / ahead, 0.5 * height + focal * down / ahead
-
-
-@pytest.mark.slow
 def test_a_recording_is_replayed(browser: Browser, show: Shown, tmp_path) -> None:
     robot = rne.load_urdf("scara")
     log = free_motion(ArmPlant(robot), np.array([0.1, 0.1, 0.0, 0.1])[: robot.n], seconds=3.0, record_dt=0.01,

@@ -50,7 +50,6 @@ SHORT = share_file("urdf/five_bar.yaml").read_text().replace("five_bar.urdf\n", 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("node", "model", "said"), [
-    ("gravity_compensation", "five_bar", "singular posture"),  # stretched out
     ("computed_torque_controller", SHORT, "cannot close"),
 ])
 def test_positions_where_the_loops_cannot_close_let_the_arm_down(in_lockstep, node, model, said):

@@ -114,18 +114,6 @@ def test_a_position_trajectory_as_of_a_joint_trajectory_controller(rig):
     assert not node.count_publishers("robot_description")
 
 
-@pytest.mark.slow
-def test_efforts_go_to_the_motors(rig):
-    arm = rig(all_joints("effort"), threshold=-1.0, command_timeout=0.0)
-    friction = np.array([joint.friction.coulomb_forward for joint in ROBOT.tree.joints if joint.name in JOINTS])
-    beyond = np.array([0.5, 0.5, 0.5, 1.5, 1.5, 1.5]) * friction  # holds the first three joints, not the wrist
-    tau = rne.gravity_torque(ROBOT, HOME) + beyond
-    arm.command("effort", tau)
-    arm.wait(lambda: (arm.cycle(), (arm.column("position") - HOME)[3:].min() > 0.02)[1], "the wrist to move")
-    np.testing.assert_allclose(arm.column("effort"), tau, rtol=1e-12)
-    np.testing.assert_array_equal(arm.column("position")[:3], HOME[:3])
-
-
 @pytest.mark.parametrize(("lockstep", "frequency", "text"), [
     (True, 0.0, "do not answer one joint state each. Set lockstep to false"),
     (False, 100.0, "drive_frequency is 100 rad/s and rate is 250 Hz; it must be at most 0.25 times the rate, 62.5 rad"),
