@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 
 import numpy as np
 import pytest
@@ -78,17 +77,4 @@ def test_a_change_takes_effect_at_once_and_whole(peer):
     assert together(peer, good).successful
     held(peer, loaded)
     assert together(peer, [("payload.link", value("")), ("payload.mass", value(0))]).successful
-    held(peer, ROBOT)
-
-
-def test_a_storm_of_hostile_requests_changes_nothing(peer):
-    held(peer, ROBOT)
-    dice = random.Random(6)
-    names = sorted({p.name.replace(JOINT, joint) for p in NODES[NODE] for joint in JOINTS} | {"", "no.such", "gains"})
-    hostile = [math.nan, math.inf, -math.inf, -1e300, 1e300, -(2**63), 2**63 - 1, "\x7f", [], [math.nan], [1.0] * 9]
-    for _ in range(40):
-        changes = [(dice.choice(names), value(dice.choice(hostile))) for _ in range(5)]
-        # one among them that no parameter takes, so that whatever else is drawn must not be taken either
-        changes.insert(dice.randrange(6), ("gains.joint1.p", value(dice.choice(hostile[:5]))))
-        assert not together(peer, changes).successful, changes
     held(peer, ROBOT)
