@@ -36,6 +36,7 @@ assert drop_compiler_pages(LIBRARIES) > 20e6
 assert np.array_equal(f(np.ones(6)), expected)  # all libraries come back where they are needed
 """
 
+
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is advised on Linux alone")
 def test_pages_go_and_come_back(tmp_path: Path):
     run(PROGRAM, tmp_path, new_mass())

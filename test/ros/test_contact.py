@@ -47,6 +47,7 @@ class Arm(SteppedArm):
     def contact(self) -> str:
         return self.newest[String].data
 
+
 @pytest.fixture(scope="module")
 def arm(in_lockstep):
     process, peer = in_lockstep(

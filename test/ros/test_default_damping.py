@@ -22,6 +22,8 @@ from rne_dynamics.description.share import shipped_models
 from rne_dynamics.errors import ControlError, ParameterError
 
 CONTROLLERS = {"hand guiding": "computed_torque_controller", "gravity compensation": "gravity_compensation"}
+
+
 def robot(name: str) -> rne.RobotModel:
     if name == "small":
         return rne.load_urdf(small_arm())

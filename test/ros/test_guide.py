@@ -74,6 +74,8 @@ ARM = """<robot name="arm"><link name="base"/><link name="upper"><inertial><orig
 <joint name="pitch" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
 <limit lower="-2" upper="2" effort="EFFORT" velocity="2"/></joint><link name="tip"/>
 <joint name="end" type="fixed"><parent link="upper"/><child link="tip"/><origin xyz="0.3 0 0"/></joint></robot>"""
+
+
 def test_an_effort_limit_counts_wherever_it_is_given(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = config(tmp_path, gravity_compensation={"limits": {"pitch": {"effort": 5.0}}})

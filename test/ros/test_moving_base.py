@@ -25,6 +25,8 @@ ROBOT = rne.load_urdf("puma560")
 Q = np.array([0.3, -0.6, 0.5, 0.2, 0.4, -0.1])
 TURN = np.linalg.qr(np.random.default_rng(3).normal(size=(3, 3)))[0]
 BASE = rne.BaseMotion((0.5, -1.0, 2.0), (0.1, -0.2, 0.3), rotation=TURN * np.sign(np.linalg.det(TURN)))
+
+
 def imu(base: rne.BaseMotion, stamp: int = 1, frame: str = "base_link") -> Imu:
     packed = base.packed(ROBOT.gravity).tolist()
     message = Imu()

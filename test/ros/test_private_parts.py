@@ -37,6 +37,8 @@ Q = [0.3, -0.5]
 NODE = "computed_torque_controller"
 #: Parts that are missing where all are renamed.
 MISSING = 3
+
+
 def run(starter, module, **parameters):
     """A node without any of the parts."""
     return starter(module, script=PROGRAM.format(names="all", module=module), robot_description="planar2", **parameters)

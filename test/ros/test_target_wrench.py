@@ -57,6 +57,7 @@ class Sender:
                 return
             assert time.monotonic() < deadline, (got[-1:], effort, self.process.output())
 
+
 @pytest.fixture(scope="module")
 def sender(in_lockstep):
     process, peer = in_lockstep(
