@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Runs a node on an rclpy with other names; see test/support/renamed_rclpy.py.
 PROGRAM = f"""
 import runpy, sys
-sys.argv[1:1] = ["{{names}}", "rne_dynamics.ros.{{module}}"]
+sys.argv[1:1] = ["all", "rne_dynamics.ros.computed_torque_controller"]
 runpy.run_path("{ROOT / 'test' / 'support' / 'renamed_rclpy.py'}", run_name="__main__")
 """
 ROBOT = rne.load_urdf("planar2")
@@ -39,18 +39,9 @@ NODE = "computed_torque_controller"
 MISSING = 3
 
 
-def run(starter, module, **parameters):
-    """A node without any of the parts."""
-    return starter(module, script=PROGRAM.format(names="all", module=module), robot_description="planar2", **parameters)
-
-
-def reported(process) -> list[str]:
-    return [line for line in process.output().splitlines() if "as this package uses it" in line]
-
-
 def test_a_controller_does_without(start, make_peer):
     peer = make_peer(ROBOT.joint_names)
-    process = run(start, NODE, state_timeout=60.0, **SEES_AGAIN)
+    process = start(NODE, script=PROGRAM, robot_description="planar2", state_timeout=60.0, **SEES_AGAIN)
     peer.connect(process)
     np.testing.assert_allclose(peer.answer(Q), rne.gravity_torque(ROBOT, np.array(Q)), rtol=1e-9)
     assert peer.set_parameters(NODE, gains__joint1__p=900).successful
@@ -60,7 +51,7 @@ def test_a_controller_does_without(start, make_peer):
     assert "transition 1 is refused: state 'active' has 4, 7" in process.output()
     np.testing.assert_allclose(peer.answer(Q), rne.gravity_torque(ROBOT, np.array(Q)), rtol=1e-9)
     assert process.stop() == 0
-    lines = reported(process)
+    lines = [line for line in process.output().splitlines() if "as this package uses it" in line]
     assert len(lines) == MISSING, "each is reported once"
     assert all(sum(part.name in line for line in lines) <= 1 for part in private_parts.PARTS)
 
