@@ -192,6 +192,16 @@ def test_what_a_gripper_publishes_on_the_same_topic_is_not_the_arms(left, capsys
 
 
 @pytest.mark.slow
+def test_the_fastest_move_arrives(left, capsys):
+    pytest.importorskip("toppra")
+    done = send("joint1=0.9", "joint2=-0.9", "--fastest", "--recover")
+    assert done.returncode == 0, done.stderr
+    assert f"{LEFT}: arrived" in done.stdout
+    seconds = float(done.stdout.partition("moving for ")[2].partition(" s")[0])
+    assert 0.02 < seconds < 0.5 * quintic_duration([0.0, 0.0], [0.9, -0.9], [6.0, 6.0], scale=0.3)
+
+
+@pytest.mark.slow
 def test_motions_are_sent_judged_and_cancelled(left, capsys):
     assert rne("send", "--recover", "joint1=10deg", "--duration", "1").returncode == 0
     _, report = state(capsys)
@@ -232,11 +242,6 @@ def test_motions_are_sent_judged_and_cancelled(left, capsys):
     done = send("joint1=0.0", "--duration", "1", "--path-tolerance", "1e-12")
     assert done.returncode == 1
     assert "the arm left its path" in done.stderr
-    pytest.importorskip("toppra")
-    done = send("joint1=0.9", "joint2=-0.9", "--fastest")
-    assert done.returncode == 0, done.stderr
-    seconds = float(done.stdout.partition("moving for ")[2].partition(" s")[0])
-    assert 0.02 < seconds < 0.5 * quintic_duration([0.0, 0.0], [0.9, -0.9], [6.0, 6.0], scale=0.3)
     with RunningNodes() as nodes:
         kept = read_parameters(nodes, nodes.controller(LEFT), "constraints.joint1.trajectory")
     assert kept == [0.0], "the tolerance was for that motion alone"
