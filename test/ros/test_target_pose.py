@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ import rne_dynamics as rne
 from rne_dynamics.errors import ArgumentError, ControlError
 from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.sessions.processes import wait_until
-from rne_dynamics.ros.targets import StaticFrames
+from rne_dynamics.ros.targets import PoseTargets, StaticFrames
 
 from .peer import AT_ONCE, START
 from .stepped_arm import SteppedArm
@@ -61,7 +62,7 @@ def arm(in_lockstep):
     peer.hurry()
 
 
-def test_a_target_is_reached_straight_or_by_a_detour_or_refused(arm):
+def test_a_target_is_reached_straight_or_by_a_detour_or_at_rest_near_it(arm):
     goal = pose_of(HOME)
     goal[:3, 3] += [0.05, 0.15, 0.1]
     arm.send(goal, ROBOT.tree.root)
@@ -77,6 +78,15 @@ def test_a_target_is_reached_straight_or_by_a_detour_or_refused(arm):
     assert "joint by joint" in arm.process.output()
     np.testing.assert_allclose(pose_of(arm.q), other, atol=2e-3)
 
+    other[:3, 3] *= 1.8
+    arm.send(other)
+    arm.logs("pose target pose not reached")
+    assert "m and" in arm.process.output()
+    assert arm.peer.mode(NODE) == "holding"
+    assert np.abs(arm.simulator.state.qd).max() < 1e-2
+
+
+def test_a_target_in_a_moving_frame_is_refused(arm):
     arm.send(pose_of(HOME), "link3")
     arm.logs("pose target refused: frame 'link3' is not fixed to the robot's base: it moves with link 'link3'")
     assert arm.peer.mode(NODE) == "holding"
@@ -112,3 +122,23 @@ def test_frames_are_followed_to_the_root_link():
     frames.add("b", "a", (0.0, 0.0, 0.0), turn)
     with pytest.raises(ControlError, match="loop"):
         frames.pose("a")
+
+
+def test_messages_of_static_transforms_are_noted_and_a_target_without_a_pose_is_refused():
+    said: list[str] = []
+    logger = SimpleNamespace(warning=lambda text, **_: said.append(text))
+    node = SimpleNamespace(in_force=SimpleNamespace(pose=None), get_logger=lambda: logger)
+    targets = PoseTargets(node, ROBOT)
+    transform = SimpleNamespace(
+        translation=SimpleNamespace(x=1.0, y=2.0, z=3.0), rotation=SimpleNamespace(x=0.0, y=0.0, z=0.0, w=1.0)
+    )
+    header = SimpleNamespace(frame_id=ROBOT.tree.root)
+    targets.on_static(SimpleNamespace(
+        transforms=[SimpleNamespace(header=header, child_frame_id="table", transform=transform)]
+    ))
+    assert targets._frames.pose("table")[:3, 3].tolist() == [1.0, 2.0, 3.0]
+    bad = PoseStamped()
+    bad.pose.position.x = float("nan")
+    targets._on_pose(bad)
+    assert said == [f"pose target {targets.status()['last pose target']}"]
+    assert "refused: the position of the target pose has a number that is not finite" in said[0]
