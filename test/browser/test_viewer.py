@@ -21,7 +21,7 @@ from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.free_motion import free_motion
 from rne_dynamics.viewer.page import Page
 from rne_dynamics.viewer.pages import ReplayPage, SimulationPage, read_replay
-from rne_dynamics.viewer.simulated_arm import SimulatedArm
+from rne_dynamics.viewer.simulated_arm import CARTESIAN, SimulatedArm
 
 SHIPPED = (*shipped_robots(), *shipped_models())
 #: Drawn with the slow tests. The others, one with meshes among them, are placed then, and drawn in the soak.
@@ -155,6 +155,43 @@ def test_buttons_sliders_and_checkboxes_act(browser: Browser, show: Shown) -> No
     browser.click("Push")
     browser.until(lambda: np.abs(arm.state.q).max() > 1e-3, "the arm to move")
     assert browser.errors == []
+
+
+@pytest.mark.soak
+def test_the_target_is_dragged_under_the_cartesian_law(browser: Browser, show: Shown) -> None:
+    page, session = simulated("puma560")
+    arm = session.arm
+    arm.place(np.array([0.2, 0.4, -0.4, 0.1, 0.8, 0.0]))
+    arm.choose(CARTESIAN)
+    show(page, session)
+    steady(browser)
+    start, turn = (x.copy() for x in page.scene.poses[arm.tool][::-1])
+    arrow = start + 0.22 * page.scene._size * 0.8 * turn[:, 2]  # on the arrow along z
+    drag(browser, page, arrow, arrow - 0.15 * turn[:, 2])
+    browser.until(lambda: "is at the pose" in arm.target_text, "the tool to reach the target")
+    assert (page.scene.poses[arm.tool][1] - start) @ turn[:, 2] < -0.03
+    assert browser.errors == []
+
+
+def drag(browser: Browser, page: Page, begin: np.ndarray, end: np.ndarray, hold: float = 0.0) -> None:
+    """Drag what is drawn at a point of the world to another one."""
+    (client,) = page.server.get_clients().values()
+    size = browser.run("(() => { const r = document.querySelector('canvas').getBoundingClientRect();"
+                       "return [r.width, r.height]; })()")
+    browser.drag(*(pixel(client.camera, point, *size) for point in (begin, end)), hold=hold)
+
+
+def pixel(camera: object, point: np.ndarray, width: float, height: float) -> tuple[float, float]:
+    """Where a point is on the screen."""
+    w, x, y, z = camera.wxyz
+    R = np.array([
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+    ])
+    right, down, ahead = R.T @ (point - camera.position)
+    focal = 0.5 * height / np.tan(0.5 * camera.fov)
+    return 0.5 * width + focal * right / ahead, 0.5 * height + focal * down / ahead
 
 
 @pytest.mark.slow

@@ -76,6 +76,12 @@ def side(namespace, monkeypatch):
     node.destroy_node()
 
 
+def test_nobody_is_waited_for_where_nobody_follows(side):
+    assert not side.waits()
+    side.publish()
+    assert not side.waits()
+
+
 def test_a_follower_is_waited_for_from_its_first_state_on_and_silence_is_its_answer_while_it_is_inactive(side):
     side.publish()
     side.follower("controller")
@@ -98,6 +104,18 @@ def test_a_state_that_was_lost_goes_out_again_and_one_that_is_late_does_not(side
     side.says("controller", stamp=0)
     wait_until(lambda: side.waits() and any(side.repeats), PATIENCE, "the state to be repeated")
     assert not side.warnings
+
+
+def test_a_first_effort_that_is_lost_holds_nothing_up(side):
+    side.follower("controller")
+    side.publish()
+    side.says("controller", efforts=1)
+    assert not side.waits(received=None)
+    side.publish()
+    assert side.answers.missed == 0
+    side.says("controller", efforts=2)
+    assert side.answers.effort()
+    assert not side.waits(received=2)
 
 
 def test_an_effort_that_is_announced_is_waited_for_but_not_for_ever(side):
@@ -141,6 +159,30 @@ def test_through_a_gate_an_effort_is_waited_for_wherever_it_is(side):
     assert not side.waits(received=21)
 
 
+def test_a_first_effort_that_the_gate_never_got_is_no_missed_reply(side):
+    for name in ("controller", "gate"):
+        side.follower(name)
+    side.publish()
+    side.says("controller", efforts=1, target=GATE)
+    side.says("gate", source=GATE)
+    assert side.waits(), "it may be on the way"
+    wait_until(lambda: not side.waits(), PATIENCE, "the end of the wait")
+    side.publish()
+    assert side.answers.missed == 0
+    assert not side.warnings
+
+
+def test_a_controller_that_acknowledges_nothing_is_waited_for_although_the_gate_does(side):
+    side.follower("gate")
+    side.publish()
+    side.answers.effort()
+    side.publish()
+    side.says("gate", efforts=1, source=GATE, commands=1)
+    assert side.waits(received=1)
+    side.answers.effort()
+    assert not side.waits(received=2)
+
+
 def test_a_silent_node_is_given_up_after_the_timeout_and_waited_for_when_it_is_received_again(side):
     side.follower("controller")
     side.publish()
@@ -154,3 +196,18 @@ def test_a_silent_node_is_given_up_after_the_timeout_and_waited_for_when_it_is_r
     side.publish()
     assert side.waits()
     assert len(side.warnings) == 1
+
+
+def test_those_who_stay_are_waited_for_after_one_that_was_given_up_has_left(side):
+    for name in ("controller", "killed"):
+        side.follower(name)
+    side.publish()
+    side.says("controller")
+    wait_until(lambda: not side.waits(), PATIENCE, "the time-out")
+    side.publish()
+    assert side.waits()
+    side.node.destroy_publisher(side.publishers.pop("killed"))
+    wait_until(lambda: side.followers.count == 1, PATIENCE, "the end of one")
+    assert side.waits()
+    side.says("controller")
+    assert not side.waits()

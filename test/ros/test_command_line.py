@@ -10,10 +10,12 @@ import sys
 import pytest
 import rclpy
 from faults.campaign import Campaign
+from rclpy.parameter import Parameter
 from support.parameter_page import NODES
 
 import rne_dynamics
 from rne_dynamics.cli.main import main as rne
+from rne_dynamics.ros.move import MoveNode
 from rne_dynamics.ros.sessions.processes import session_node
 from rne_dynamics.ros.sessions.running_nodes import RunningNodes
 
@@ -73,6 +75,15 @@ def test_two_sessions_at_the_same_time_have_namespaces_of_their_own():
     here = importlib.import_module(name).NAMESPACE
     assert printed != here
     assert printed.rstrip("0123456789") == here.rstrip("0123456789")
+
+
+def test_a_parameter_that_is_no_name_of_a_node_is_refused_by_name(capfd):
+    given = {"robot_description": "planar2", "goal": [0.1, 0.1], "controller": "left-arm/controller"}
+    node = MoveNode([Parameter(name, value=value) for name, value in given.items()])
+    assert node.trigger_configure().name == "FAILURE"
+    assert not node.failed
+    assert "parameter controller is 'left-arm/controller', which is no ROS name" in capfd.readouterr().err
+    node.destroy_node()
 
 
 @pytest.mark.parametrize("made", ["session", "found nodes", "campaign"])

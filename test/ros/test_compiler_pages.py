@@ -35,11 +35,29 @@ assert resident() > after
 assert drop_compiler_pages(LIBRARIES) > 20e6
 assert np.array_equal(f(np.ones(6)), expected)  # all libraries come back where they are needed
 """
+#: A robot's own code, its batches, and general kernels.
+USE = """
+import numpy as np
+import rne_dynamics as rne
+robot = rne.with_payload(rne.load_urdf("puma560"), rne.Payload("link6", MASS)).with_own_code()
+rne.inverse_dynamics(robot, *np.zeros((3, 6)))
+rne.forward_dynamics(robot, *np.zeros((3, 4, 6)))
+law = rne.ComputedTorque(robot, rne.Gains.critically_damped(robot.n, 20.0))
+rne.simulate(rne.ArmPlant(robot), law, rne.Quintic(np.zeros(6), np.full(6, 0.1), 0.5))
+"""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is advised on Linux alone")
 def test_pages_go_and_come_back(tmp_path: Path):
     run(PROGRAM, tmp_path, new_mass())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="machine code is made on Linux alone")
+def test_machine_code_on_disk_is_loaded_without_the_compiler(tmp_path: Path):
+    mass = new_mass()
+    for first in (True, False):
+        run(f"{USE}\nassert ('libllvmlite' in open('/proc/self/maps').read()) is {first}", tmp_path, mass)
 
 
 def run(program: str, folder: Path, mass: float) -> None:

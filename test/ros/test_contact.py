@@ -83,3 +83,15 @@ def test_a_push_is_published_as_efforts_wrench_and_contact(arm) -> None:
     arm.push_by(np.zeros(3))
     arm.until(lambda: not arm.contact(), 3.0)
     assert arm.peer.call(Trigger, f"{NODE}/tare", Trigger.Request()).success
+
+
+@pytest.mark.slow
+def test_a_push_lets_the_arm_float_or_comply(arm) -> None:
+    for reaction, done in (
+        ("float", lambda: arm.peer.mode(NODE) == "floating"),
+        ("comply", lambda: "the law is joint_impedance, after" in arm.process.output()),
+    ):
+        assert arm.peer.set_parameters(NODE, contact__reaction=reaction).successful
+        arm.push_by(np.array([0.0, 15.0, 0.0]))
+        arm.until(done, 3.0)
+        arm.recovered()

@@ -102,6 +102,17 @@ def test_the_zeros_reach_a_receiver_that_stands_still_while_the_loop_ends(held):
 
 
 @pytest.mark.slow
+def test_a_receiver_that_has_not_taken_the_zeros_is_reported(held):
+    process, peer = held()
+    loop = loop_of(process)
+    process.signal(signal.SIGINT)
+    stop_and_go_on = f"kill -STOP {os.getpid()}; while kill -0 {loop}; do sleep 0.2; done; kill -CONT {os.getpid()}"
+    with subprocess.Popen(["sh", "-c", stop_and_go_on]):
+        wait_until(lambda: (peer.state(Q), not lives(loop))[1], PATIENCE, "its end")
+    assert "has not taken the zeros within 2 s" in process.output()
+
+
+@pytest.mark.slow
 def test_the_loop_is_a_process_of_its_own_without_services_whose_end_ends_the_node(held):
     process, peer = held()
     loop, name, space = loop_of(process), f"{NODE}_loop", peer.node.get_namespace()
@@ -153,6 +164,11 @@ if __name__ == "__main__":
 
 #: In every run; the others are slow.
 USUAL = ("the law",)
+#: Methods that fail at the start, and what is logged.
+FAILING = {
+    "effort_node.EffortNode build": "cannot configure", "loop.control_loop.ControlLoop build": "build",
+    "effort_node.EffortNode begin": "cannot activate",
+}
 
 
 @pytest.mark.parametrize("what", [
@@ -185,6 +201,17 @@ def test_an_error_of_ours_is_logged_and_the_arm_released(held, tmp_path, what):
     assert (efforts[-1] == 0.0).all(), "the last effort does not stay"
     # 1000 N m/s and an effort every 4 ms, of which some may be lost
     assert np.abs(np.diff(efforts, axis=0)).max() < 0.5 * np.abs(HELD).max(), "no jump to zero"
+
+
+@pytest.mark.slow
+def test_an_error_of_ours_at_the_start_is_logged(start, tmp_path):
+    """All started together: none gets as far as to drive the arm."""
+    scripts = {said: breaking(*what.split(), tmp_path) for what, said in FAILING.items()}  # a folder, which exists
+    processes = {said: start(NODE, script=script, robot_description="puma560") for said, script in scripts.items()}
+    for said, process in processes.items():
+        assert process.wait(START) == 1
+        for text in ("Traceback", "ZeroDivisionError", said):
+            assert text in process.output()
 
 
 def test_a_signal_in_the_middle_of_activation_stops_the_arm_and_says_so(start):

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.time import Time
 from sensor_msgs.msg import JointState
 
@@ -13,7 +14,7 @@ import rne_dynamics as rne
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.sessions.processes import wait_until
 
-from .peer import SEES_AGAIN, START, STEP
+from .peer import PATIENCE, SEES_AGAIN, START, STEP
 
 ROBOT = rne.load_urdf("planar2")
 JOINTS = ["joint2", "joint1"]  # not the model's order, on purpose
@@ -49,6 +50,23 @@ def test_states_without_velocities_are_answered(peer):
     moving = peer.efforts()[-1]
     slow = peer.answer(q)  # at rest there
     assert moving[1] < slow[1] < held[1], "the estimated speed is damped"
+
+
+def test_diagnostics_report_refusals(peer):
+    listener = TopicRecorder(peer.node, DiagnosticArray, "/diagnostics", 10)
+
+    def counted() -> bool:
+        peer.stream(HOME, STEP)
+        peer.stream([math.nan, 0.0], STEP)
+        message = listener.latest()
+        return message is not None and "nan" in message.status[0].message
+
+    wait_until(counted, PATIENCE, "a diagnostic")
+    status = listener.latest().status[0]
+    assert "joint2" in status.message
+    assert status.name.endswith(NODE)
+    values = {v.key: v.value for v in status.values}
+    assert int(values["refused joint states"]) > 0
 
 
 def test_torque_terms_add_up_to_the_command(peer):

@@ -30,6 +30,17 @@ def assert_soft_end(efforts: np.ndarray) -> None:
     assert np.abs(np.diff(elbow)).max() < 0.2 * elbow[0]
 
 
+@pytest.mark.slow
+def test_it_does_not_react_before_the_first_state_nor_need_one_to_stop(in_lockstep):
+    process, peer = in_lockstep(NODE, ROBOT.joint_names, robot_description="puma560", stop=STOP)
+    peer.pass_time(1.0)
+    assert peer.efforts() == []
+    assert peer.lifecycle_state(NODE) == "active"  # its loop speaks earlier, and a signal would then end the start
+    process.signal(signal.SIGINT)
+    assert peer.end(process) == 0
+    assert all(e == [0.0] * 6 for e in peer.efforts())
+
+
 def test_deactivate_activate_and_a_clean_restart_elsewhere(in_lockstep):
     process, peer = in_lockstep(NODE, ROBOT.joint_names, robot_description="puma560", stop=STOP, **SEES_AGAIN)
     np.testing.assert_allclose(peer.answer(Q), HELD, atol=1e-9)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import yaml
 from faults.robots import small_arm
-from support.guided import Guided, defaults, node_settings
+from support.guided import NODES, Guided, defaults, node_settings
 from support.hardware_files import ARMS, FOLDER, flat
 from support.hardware_files import sections as hardware_sections
 from support.wheel import wheel_urdf
@@ -18,10 +18,13 @@ from rne_dynamics.control.felt_inertia import LIGHT, lowered_everywhere, posture
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.thresholds import CALM
 from rne_dynamics.description.model_file import load_model
-from rne_dynamics.description.share import shipped_models
+from rne_dynamics.description.share import shipped_models, shipped_robots
 from rne_dynamics.errors import ControlError, ParameterError
 
 CONTROLLERS = {"hand guiding": "computed_torque_controller", "gravity compensation": "gravity_compensation"}
+RATES = (1000.0, 500.0, 250.0)
+#: Arms of the wheel: UR10, Panda with its fingers, and Jaco. It has no iiwa.
+WHEEL = ("ur10_robot.urdf", "panda.urdf", "kinova.urdf")
 
 
 def robot(name: str) -> rne.RobotModel:
@@ -58,6 +61,19 @@ def test_light_joints_do_not_run_away(node: str, name: str, rate: float) -> None
     lead_and_let_go(loop, 1.0)
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize(("rate", "friction"), [(1000.0, False), (250.0, False), (250.0, True)])
+@pytest.mark.parametrize("node", NODES)
+@pytest.mark.parametrize("name", ["small", *shipped_robots(), *shipped_models(), *WHEEL])
+def test_every_robot_floats_and_can_be_pushed(name: str, node: str, rate: float, friction: bool) -> None:
+    loop = Guided(node, robot(name), rate, friction)
+    loop.start()
+    loop.run(5.0 if friction else 20.0)
+    loop.quiet()
+    assert loop.fastest < 0.01, "an arm that nobody touched moves"
+    lead_and_let_go(loop, 3.0)
+
+
 def test_a_stream_slower_than_promised_takes_damping_back() -> None:
     """The largest that is calm at 500 Hz: without that M⁻¹D T is 4, where 1 is the limit."""
     rate = 30.0
@@ -67,6 +83,24 @@ def test_a_stream_slower_than_promised_takes_damping_back() -> None:
     loop = Guided("gravity compensation", arm, rate, False, {"rate": 500.0, **given})
     loop.start()
     lead_and_let_go(loop, 2.0)
+
+
+def test_a_stream_that_becomes_slow_takes_damping_back_at_once() -> None:
+    loop = Guided("gravity compensation", robot("kinova.urdf"), 500.0, False, {"rate": 500.0})
+    loop.start()
+    loop.run(1.0, loop.speeds())
+    pushed = loop.energy
+    loop.rate, loop.substeps = 50.0, 10 * loop.substeps
+    loop.run(2.0)
+    loop.quiet()
+    assert loop.energy <= 1.05 * pushed
+
+
+def test_a_stream_too_slow_for_the_gains_stops_the_arm() -> None:
+    loop = Guided("hand guiding", robot("planar2"), 50.0, friction=False)
+    loop.run(3.0)
+    assert loop.supervisor.mode in (Mode.STOPPING, Mode.FAULT)
+    assert loop.supervisor.cause.startswith("50 joint states per second by their stamps; the gains are stable from 58")
 
 
 def test_damping_that_is_never_stable_is_refused_with_the_largest_safe_value() -> None:
@@ -87,6 +121,24 @@ def test_damping_that_is_stable_in_some_postures_warns_and_is_lowered_elsewhere(
     loop = Guided("gravity compensation", arm, 250.0, False, {"gains.panda_joint3.d": 5.0})
     loop.start()
     lead_and_let_go(loop, 1.0)
+
+
+def test_no_damping_remains_possible() -> None:
+    arm = robot("planar2")
+    undamped = node_settings("gravity compensation", arm, gains__joint1__d=0.0, gains__joint2__d=0.0)
+    assert not undamped.floating.damping.any()
+
+
+def test_a_rate_that_is_promised_allows_more() -> None:
+    arm, given = robot("ur10_robot.urdf"), {"hand_guiding__wrist_3_joint__damping": 0.2}
+    with pytest.raises(ControlError, match=r"at most 0\.06"):
+        node_settings("hand guiding", arm, min_rate=250.0, **given)
+    assert node_settings("hand guiding", arm, min_rate=1000.0, **given).warnings == ()
+
+
+def test_gains_that_oscillate_are_named() -> None:
+    (text,) = node_settings("hand guiding", robot("planar2"), gains__joint2__d=4.0).warnings
+    assert "'joint2' (p 400, i 0, d 4: damping ratio 0.0" in text
 
 
 def test_walls_too_stiff_for_the_rate_are_refused() -> None:
@@ -127,3 +179,9 @@ def renamed(values: dict[str, object], joints: list[str], there: list[str]) -> d
         parts = [there[joints.index(part)] if part in joints else part for part in key.split(".")]
         found[".".join(parts)] = value
     return found
+
+
+def test_default_gains_need_no_warning() -> None:
+    for rate in RATES:
+        assert node_settings("hand guiding", robot("planar2"), min_rate=rate).warnings == ()
+    assert np.all(node_settings("hand guiding", robot("planar2")).floating.damping == 1.0)

@@ -17,10 +17,12 @@ from support.demo import ROOT, demo
 import rne_dynamics as rne
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.with_ros.moves import USED, peak_effort, plan_moves
+from rne_dynamics.errors import ModelError
 from rne_dynamics.recording.reading import read_recording
 from rne_dynamics.ros.sessions.processes import wait_until
+from rne_dynamics.ros.sessions.recorder import STREAMS, SessionRecorder
 
-from .peer import PATIENCE
+from .peer import PATIENCE, end_together
 
 
 @pytest.mark.parametrize("robot", [
@@ -47,6 +49,13 @@ def test_the_arm_tracks(robot, tmp_path):
     # at the end the arm is released, and falls; on a busy machine for some of the recorded time
     assert np.quantile(np.abs(recorded.error.values).max(axis=1), 0.8) < 2e-3
     assert plot.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.mark.slow
+def test_an_arm_that_does_not_track_makes_it_fail(tmp_path):
+    done = demo("--robot", "planar2", "--seconds", "0.9", "--rate", "100", "--json", "--tolerance", "1e-9",
+                "--out", str(tmp_path / "plot.png"))
+    assert done.returncode == 1
 
 
 WORDS = {  # of each cause that a controller reports: parameters of `arm` at 200 Hz, and what the verdict says
@@ -95,6 +104,26 @@ def test_the_verdict_has_the_cause_that_the_controller_reports(cause, tmp_path):
 
 
 @pytest.mark.slow
+def test_an_arm_that_was_stopped_before_its_recorder_listened_is_recorded(start, make_peer, namespace):
+    """Discovery takes long on a busy computer; a stopped controller sends no terms that could still be awaited."""
+    peer = make_peer(["joint1", "joint2"])
+    common = {"robot_description": "planar2", "diagnostics_period": 0.5}
+    processes = [start("simulator", **common, rate=200.0),
+                 start("computed_torque_controller", **common, min_rate=500.0)]  # fmt: skip
+    peer.until(lambda: peer.mode("computed_torque_controller") == "fault", "the fault")
+    recorder = SessionRecorder(
+        peer.node, namespace, "simulator", "computed_torque_controller", ("joint1", "joint2"), flexible=False
+    )
+    wait_until(recorder.receives_everything, PATIENCE, STREAMS, processes)
+    # where the last terms from before the fault came too, the report may be the next
+    wait_until(lambda: recorder.controller_report().state == "fault", PATIENCE, "the report", processes)
+    recording = recorder.take((recorder.newest_stamp(),), recorder.simulator_report(processes))({})
+    assert len(recording.q) > 0
+    assert all(len(values) for _, values in recording.terms.values()), "none, or the last ones of the stop"
+    end_together(processes)
+
+
+@pytest.mark.slow
 def test_a_demo_that_is_terminated_leaves_nothing_running(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-m", "rne_dynamics.cli.main", "demo", "--rate", "200", "--out", str(tmp_path / "plot.png")],
@@ -124,6 +153,11 @@ def test_what_cannot_be_run_is_refused_in_one_line(arguments, said, capsys):
     error = capsys.readouterr().err
     assert said in error
     assert len(error.strip().splitlines()) == 1
+
+
+def test_an_arm_that_cannot_hold_itself_up_is_refused_before_anything_starts():
+    with pytest.raises(ModelError, match=r"'shoulder_pitch' needs .* to hold the arm at the demo's start"):
+        plan_moves(rne.load_urdf("shuttle_arm"), 3.0)
 
 
 @pytest.mark.parametrize("name", [

@@ -12,13 +12,18 @@ import time
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.msg import Transition
 from rclpy.parameter import Parameter as RosParameter
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 import rne_dynamics as rne
 from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.gate_parts import FAULT, PASSING
+from rne_dynamics.control.thresholds import LOCK_PERIOD
+from rne_dynamics.errors import ModelError
 from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import OFFERED
@@ -143,6 +148,16 @@ def assert_taken_over(arm: Bench) -> None:
     assert arm.peer.efforts() == [], "silent until ~/recover"
 
 
+@pytest.mark.slow
+def test_a_controller_of_ours_that_is_killed_is_replaced(arm):
+    controller = arm.controller()
+    arm.await_mode("passing", START)
+    time.sleep(0.5)
+    assert arm.peer.efforts()
+    controller.signal(signal.SIGKILL)
+    assert_taken_over(arm)
+
+
 def test_the_gate_takes_over_from_a_silent_controller_and_hands_back_on_request(arm):
     assert arm.peer.efforts() == [], "silent before the first effort"
     ready = len(arm.gate.output())
@@ -157,6 +172,42 @@ def test_the_gate_takes_over_from_a_silent_controller_and_hands_back_on_request(
     text = arm.gate.output()
     assert "[cache]" in text[:ready] or not COMPILED
     assert "[cache]" not in text[ready:], "nothing is compiled or loaded once the gate is active"
+
+
+def test_a_stop_on_request_releases_the_arm_whatever_the_controller_sends(arm):
+    arm.feed_until("passing")
+    client = arm.peer.client(Trigger, "effort_gate/stop")
+    future = client.call_async(Trigger.Request())
+    arm.feed_until("released")
+    arm.peer.executor.spin_until_future_complete(future, 5.0)
+    assert future.result().success
+    time.sleep(0.1)
+    assert not np.any(arm.peer.efforts()[-1])
+    arm.feed(HELD, 0.2)
+    assert arm.peer.efforts() == []
+
+
+def test_limits_change_live_and_the_effort_scale_does_not(arm):
+    arm.feed_until("passing")
+    assert arm.peer.set_parameters("effort_gate", limits__joint2__effort=20.0).successful
+    arm.feed_until_sent(np.clip(HELD[1:2], -20.0, 20.0), slice(1, 2))
+    refused = arm.peer.set_parameters("effort_gate", effort_scale__joint2=3.0)
+    assert not refused.successful
+    assert arm.peer.set_parameters("effort_gate", limits__joint2__effort=0.0).successful
+
+
+def test_a_controller_that_bypasses_the_gate_is_warned_about(arm):
+    past = arm.peer.node.create_publisher(Float64MultiArray, "effort_controller/commands", OFFERED)
+    wait_until(lambda: arm.said(b"\x01", "past the gate"), PATIENCE, "the warning", [arm.gate])
+    arm.peer.node.destroy_publisher(past)
+
+
+def test_a_deactivated_gate_releases_the_arm(arm):
+    arm.feed_until("passing")
+    assert arm.peer.transition("effort_gate", Transition.TRANSITION_DEACTIVATE)
+    assert arm.peer.lifecycle_state("effort_gate") == "inactive"
+    time.sleep(0.1)
+    assert not np.any(arm.peer.efforts()[-1])
 
 
 def test_limits_change_live_the_effort_scale_does_not_and_who_bypasses_the_gate_is_named(arm):
@@ -198,6 +249,40 @@ def node():
     gate._send(gate.gate.command(now, HELD))
     assert gate.gate.mode is PASSING
     yield gate
+    gate.destroy_node()
+
+
+@pytest.mark.slow
+def test_joints_that_are_left_out_are_locked_where_they_are_measured(monkeypatch, capfd):
+    """A shoulder that is not controlled but pitched: gravity of the joints behind it is the one there."""
+    names = list(ROBOT.joint_names)
+    driven = [name for name in names if name != "joint2"]
+    gate = EffortGateNode([
+        RosParameter("robot_description", value="puma560"), RosParameter("joints", value=driven),
+    ])  # fmt: skip
+    gate.trigger_configure()
+    gate.trigger_activate()
+    for k in range(3):
+        message = JointState(name=names, position=Q.tolist(), velocity=[0.0] * 6)
+        message.header.stamp.sec, message.header.stamp.nanosec = 1000, k * 10**6
+        gate._on_state(serialize_message(message), None)
+    gate._follow_locked()
+    there = [names.index(name) for name in driven]
+    held = rne.gravity_torque(gate.gate.settings.robot, Q[there])
+    np.testing.assert_allclose(held, HELD[there], atol=1e-9)
+
+    def refused(*arguments: object) -> None:
+        raise ModelError("loops do not close")
+
+    monkeypatch.setattr("rne_dynamics.ros.node.lifecycle.relocked", refused)
+    monkeypatch.setattr("rne_dynamics.ros.effort_gate.LOG_PERIOD", 0.0)
+    message.position[1] += 0.1
+    for k in range(2):
+        message.header.stamp.sec = 1002 + k
+        gate._on_state(serialize_message(message), None)
+        time.sleep(LOCK_PERIOD)
+        gate._follow_locked()
+    assert capfd.readouterr().err.count("loops do not close") == 2, "as long as there is none"
     gate.destroy_node()
 
 

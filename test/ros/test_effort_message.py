@@ -81,6 +81,19 @@ def test_what_cannot_be_a_command_is_refused_and_the_next_one_is_read(data, why)
         np.testing.assert_array_equal(reader.read(cdr()), [1.0, 2.0, 3.0])
 
 
+def test_random_bytes_raise_nothing_else():
+    whole, rng = cdr(), np.random.default_rng(4)
+    for _ in range(3000):
+        data = bytearray(whole)
+        for place in rng.integers(0, len(data), 3):
+            data[place] = rng.integers(256)
+        reader = JointCommandReader(JOINTS)
+        try:
+            assert reader.read(bytes(data[: rng.integers(len(data) + 1)])).shape == (3,)
+        except ControlError:
+            continue
+
+
 def test_without_the_message_the_refusal_says_what_to_do(monkeypatch):
     assert effort_type(FLOATS) is Float64MultiArray
     monkeypatch.setattr(effort_message, "control_messages", None)

@@ -10,6 +10,7 @@ from rclpy.parameter import Parameter as RosParameter
 from std_msgs.msg import Float64MultiArray
 
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter
+from rne_dynamics.errors import ModelError
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.loop.process import LocalLoop
 from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC, EffortPublisher
@@ -87,3 +88,9 @@ def test_limits_hold_in_the_unit_that_is_sent(node):
     if len(sent) == 400:  # best effort may lose one
         step = np.abs(scale) * limits.rate * DT
         assert np.all(np.abs(np.diff(sent, axis=0)) <= step * (1.0 + 1e-9))
+
+
+@pytest.mark.parametrize("scale", [[1.0, np.nan], [1.0, np.inf], [1.0]])
+def test_a_scale_that_is_no_number_for_each_joint_makes_no_publisher(node, scale):
+    with pytest.raises(ModelError, match="effort scale"):
+        EffortPublisher(node, ["a", "b"], ["a", "b"], np.array(scale))

@@ -17,7 +17,11 @@ from faults.table import inserted
 
 from rne_dynamics.control.laws import DEFAULT_LAW, law_names
 
+#: Each fault on its usual arm and controller, and what is tried on others besides.
+NAMES = {fault.name for fault in FAULTS}
+
 USUAL = tuple(case for case in tried(FAULTS) if case.name in {fault.name for fault in FAULTS})
+OTHERS = tuple(case for case in tried(FAULTS, ALL) if case.name not in NAMES)
 #: What depends on the law most, under all laws that are not the usual one.
 SAMPLED = ("motor-reversed", "nan-for-ever-in-motion", "unknown-load")
 UNDER_LAWS = tuple(case for case in tried(chosen(SAMPLED), law=ALL) if case.law != DEFAULT_LAW)
@@ -55,6 +59,20 @@ def test_reaction_is_the_one_that_is_promised(running: Campaign, name: str) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [fault.name for fault in UNDER_LAWS])
 def test_reaction_is_the_one_that_is_promised_under_other_laws(running: Campaign, name: str) -> None:
+    result = running.results[name].result(LONGEST)
+    assert result.passed, result.failure
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("foreign", [fault.name for fault in USUAL])
+def test_reaction_is_the_same_on_an_arm_that_is_not_the_model(running_on_foreign_arms: Campaign, foreign: str) -> None:
+    result = running_on_foreign_arms.results[foreign].result(LONGEST)
+    assert result.passed, result.failure
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", [fault.name for fault in OTHERS])
+def test_reaction_is_the_same_on_other_arms_and_controllers(running: Campaign, name: str) -> None:
     result = running.results[name].result(LONGEST)
     assert result.passed, result.failure
 

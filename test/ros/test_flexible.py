@@ -8,6 +8,9 @@ from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 
 import rne_dynamics as rne
+from rne_dynamics.cli.with_ros.demo_report import evaluate, evaluate_vibration
+from rne_dynamics.cli.with_ros.moves import pause, programmes, stable_bandwidth
+from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.errors import ModelError
 from rne_dynamics.flexible.energy import tip_deflections
 from rne_dynamics.flexible.static import static_deflection
@@ -15,6 +18,7 @@ from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.tree import Payload
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.node.robot import load_robot
+from rne_dynamics.ros.sessions.demonstration import Run, Session, run
 from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE, START, fresh
@@ -53,6 +57,18 @@ def rig(start, make_peer):
     return Rig(start, make_peer(ARM.joint_names))
 
 
+def test_joint_states_are_what_encoders_see_and_tips_have_a_topic_of_their_own(rig):
+    message = rig.now(rig.states)
+    assert list(message.name) == list(ARM.joint_names)
+    np.testing.assert_array_equal(message.position, START_AT)
+    tips = rig.now(rig.tips)
+    parts = ("x", "y", "z", "rx", "ry", "rz")
+    assert list(tips.name) == [f"{link}/{part}" for link in ("link1", "link2") for part in parts]
+    assert not any(tips.position), "the arm lies flat, so nothing bends it"
+    # the URDF knows nothing of bending, and may lack the beams' masses
+    assert rig.peer.node.count_publishers("robot_description") == 0
+
+
 def test_brakes_hold_the_joints_and_not_the_links(rig):
     wait_until(rig.wrenches.get_subscription_count, PATIENCE, "the wrench's topic", [rig.simulator])
     force = 0.2
@@ -74,6 +90,30 @@ def test_brakes_hold_the_joints_and_not_the_links(rig):
     message = rig.now(rig.states)
     np.testing.assert_array_equal(message.position, START_AT)
     assert not any(message.velocity)
+
+
+@pytest.mark.soak
+def test_the_controller_tracks_and_a_shaper_leaves_the_tip_quiet():
+    rate = 500.0
+    there = START_AT + np.array([0.2, -0.1])
+    moves = Quintic(START_AT, there, 1.5), Quintic(there, START_AT, 1.5)
+    settle = 0.5 * pause(ARM, moves)  # half a period shows half a swing at least
+    omega = stable_bandwidth(ARM, np.array([START_AT, there]), rate)
+    plain, zv = (programmes(ARM, moves, kind, 1, omega, compare=False)[0] for kind in (None, "zv"))
+    recordings = run(
+        Session(
+            {"model": "flexible_arm"}, ARM.joint_names, START_AT, tuple(Run(p.moves, settle) for p in (plain, zv)),
+            ARM.effort_limit, rate, omega, flexible=True,
+        ),
+        lambda what, fraction: None,
+    )
+    residual = []
+    for recording, programme in zip(recordings, (plain, zv), strict=True):
+        tracking = evaluate(recording, programme.moves, rate, settle)
+        assert tracking.rms.max() < 5e-3
+        residual.append(evaluate_vibration(ARM, recording, programme.moves, settle).residual)
+    assert min(residual[0]) > 0.1, "without a shaper it shakes"
+    assert max(residual[1]) < 0.1 * min(residual[0])
 
 
 def test_controllers_get_the_rigid_arm_and_the_simulator_the_flexible_one():

@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lifecycle_msgs.msg import Transition
 from support.frozen import freeze, thaw
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint, MultiDOFJointTrajectoryPoint
 
 from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.errors import TrajectoryError
@@ -31,7 +31,7 @@ from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.trajectory_message import duration_message
 from rne_dynamics.ros.targets import FEEDBACK_PERIOD, read_goal
 
-from .action_rig import ACTION, JOINTS, NODE, SECOND, Result, Rig, home
+from .action_rig import ACTION, HOME, JOINTS, NODE, SECOND, Goal, Result, Rig, home
 from .peer import PATIENCE
 
 
@@ -67,6 +67,15 @@ def test_hostile_tolerances_are_refused_or_are_tolerances(path, goal, goal_time)
         return
     for values in (found.path, found.path_velocity, found.goal, found.goal_velocity, found.goal_time):
         assert (np.asarray(values) > 0.0).all(), "above 0, or infinite for none"
+
+
+def test_a_goal_leads_the_arm_and_says_so(rig):
+    target = home(0.3, -0.4)
+    goal = rig.goal(target, 0.8)
+    status, code, text = goal.result()
+    assert (status, code) == (GoalStatus.STATUS_SUCCEEDED, Result.SUCCESSFUL)
+    assert "goal reached" in text
+    assert rig.at(target)
 
 
 def test_feedback_comes_while_the_goal_is_under_way(rig):
@@ -113,12 +122,94 @@ def test_what_cannot_be_followed_is_rejected_with_its_reason_and_disturbs_nothin
     assert running.result()[1] == Result.SUCCESSFUL
 
 
+def test_joints_of_several_degrees_of_freedom_are_refused(rig):
+    message = FollowJointTrajectory.Goal(trajectory=rig.trajectory(HOME))
+    message.multi_dof_trajectory.points = [MultiDOFJointTrajectoryPoint()]
+    assert "degrees of freedom" in Goal(rig, message).rejected()
+
+
+def test_a_start_in_the_past_joins_the_trajectory_or_is_too_old(rig):
+    now = stamp_of(rig.state())
+    assert "ended already" in rig.goal(HOME, 0.5, begin=now - 2 * SECOND).rejected()
+    trajectory = rig.trajectory(home(0.2, 0.0), 0.5, begin=now - SECOND)
+    late = rig.trajectory(home(0.3, 0.0), 1.8).points[0]
+    trajectory.points.append(late)
+    assert Goal(rig, FollowJointTrajectory.Goal(trajectory=trajectory)).result()[1] == Result.SUCCESSFUL
+    assert rig.at(home(0.3, 0.0)), "the first point had passed, the second was to come"
+
+
+def test_efforts_of_zero_and_a_first_point_a_little_away_are_taken(rig):
+    trajectory = rig.trajectory(home(0.01, -0.01), 0.0)
+    trajectory.points += [rig.trajectory(home(0.2, 0.1), 0.8).points[0]]
+    for point in trajectory.points:
+        point.effort = [0.0, 0.0]
+    assert Goal(rig, FollowJointTrajectory.Goal(trajectory=trajectory)).result()[1] == Result.SUCCESSFUL
+
+
+def test_a_velocity_at_the_end_is_taken_where_the_parameter_allows_it(rig):
+    trajectory = rig.trajectory(home(0.2, 0.0), 0.6)
+    trajectory.points[0].velocities = [0.2, 0.0]
+    goal = FollowJointTrajectory.Goal(trajectory=trajectory)
+    assert "allow_nonzero_velocity_at_trajectory_end" in Goal(rig, goal).rejected()
+    assert rig.peer.set_parameters(NODE, allow_nonzero_velocity_at_trajectory_end=True).successful
+    try:
+        assert Goal(rig, goal).result()[1] == Result.SUCCESSFUL
+        assert rig.at(home(0.2 + 0.5 * 0.3 * 0.2, 0.0)), "at rest behind the last point"
+    finally:
+        assert rig.peer.set_parameters(NODE, allow_nonzero_velocity_at_trajectory_end=False).successful
+
+
+def test_joints_in_another_order_are_read_by_name(rig):
+    assert rig.goal(home(0.1, -0.3)[::-1], names=JOINTS[::-1]).result()[1] == Result.SUCCESSFUL
+    assert rig.at(home(0.1, -0.3))
+
+
+def test_a_start_in_the_future_is_waited_for(rig):
+    begin = stamp_of(rig.state()) + SECOND // 2
+    goal = rig.goal(home(0.2, 0.0), 0.3, begin=begin)
+    while stamp_of(rig.state()) < begin - SECOND // 20:
+        assert rig.at(HOME)
+        rig.spin()
+    assert goal.result()[1] == Result.SUCCESSFUL
+    assert stamp_of(rig.state()) > begin + 3 * SECOND // 10
+
+
+def test_some_joints_may_be_left_out(rig):
+    assert rig.goal([0.6], names=["joint2"]).result()[1] == Result.SUCCESSFUL
+    assert rig.at([HOME[0], 0.6])
+
+
 def test_the_path_tolerance_of_a_goal_goes_before_the_parameters(rig):
     tight = rig.goal(home(0.5, 0.0), 0.4, path_tolerance=[tolerance("joint1", position=1e-9)])
     code, text = tight.aborted()
     assert code == Result.PATH_TOLERANCE_VIOLATED
     assert "'joint1'" in text
     assert "allowed is 1e-09 (the request's path_tolerance)" in text
+
+
+def test_zero_is_the_default_and_minus_one_is_off(rig):
+    assert rig.peer.set_parameters(NODE, constraints__joint2__trajectory=1e-9).successful
+    try:
+        for given in ([], [tolerance("joint2")]):
+            code, text = rig.goal(home(0.0, 0.5), 0.4, path_tolerance=given).aborted()
+            assert code == Result.PATH_TOLERANCE_VIOLATED
+            assert "(constraints.joint2.trajectory)" in text
+        off = rig.goal(HOME, 0.4, path_tolerance=[tolerance("joint2", position=-1.0)])
+        assert off.result()[1] == Result.SUCCESSFUL
+    finally:
+        assert rig.peer.set_parameters(NODE, constraints__joint2__trajectory=0.0).successful
+
+
+def test_a_missed_goal_waits_for_its_time_and_names_the_joint(rig):
+    begin = time.monotonic()
+    goal = rig.goal(home(0.0, 0.5), 0.3, goal_tolerance=[tolerance("joint2", position=1e-15)],
+                    goal_time_tolerance=duration_message(0.4))
+    code, text = goal.aborted()
+    assert code == Result.GOAL_TOLERANCE_VIOLATED
+    assert "'joint2'" in text
+    assert "1e-15 (the request's goal_tolerance), 0.4 s after the end (the request's goal_time_tolerance)" in text
+    assert time.monotonic() - begin > 0.3 + 0.4
+    assert rig.at(home(0.0, 0.5)), "the arm is held there"
 
 
 def test_the_newest_goal_has_the_arm(rig):
@@ -132,6 +223,16 @@ def test_the_newest_goal_has_the_arm(rig):
     assert rig.at(home(0.0, 0.3))
 
 
+def test_a_trajectory_on_the_topic_has_the_arm_too(rig):
+    goal = rig.goal(home(0.5, 0.0), 2.0)
+    rig.spin_until(rig.moving, "the motion")
+    rig.trajectories.publish(rig.trajectory(HOME, 0.5))
+    code, text = goal.aborted()
+    assert code == Result.INVALID_GOAL
+    assert text.startswith("replaced")
+    rig.spin_until(lambda: rig.at(HOME), "the end of what came on the topic")
+
+
 def test_a_cancelled_goal_ends_when_the_arm_rests(rig):
     goal = rig.goal(home(1.0, 0.0), 1.5)
     rig.spin_until(lambda: abs(rig.state().velocity[0]) > 0.5, "the motion")
@@ -143,6 +244,13 @@ def test_a_cancelled_goal_ends_when_the_arm_rests(rig):
     assert not rig.moving()
     assert not rig.at(home(1.0, 0.0), 0.1)
     assert goal.cancel() == 0, "it is over"
+
+
+def test_a_goal_that_waits_for_its_start_can_be_cancelled(rig):
+    goal = rig.goal(home(0.5, 0.0), begin=stamp_of(rig.state()) + 5 * SECOND)
+    assert goal.cancel() == 1
+    assert goal.result()[0] == GoalStatus.STATUS_CANCELED
+    assert rig.at(HOME)
 
 
 @pytest.mark.parametrize("service", ["cancel", "stop"])

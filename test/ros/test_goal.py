@@ -73,6 +73,17 @@ def test_trajectories_are_refused_until_the_startup_check_is_over(rig):
     rig.stay(HOME, "not checked: the arm reports no efforts", 1)
 
 
+def test_a_motion_that_is_called_off_is_not_judged(rig):
+    rig.peer.answer(HOME)
+    rig.send(HOME, 500.0)
+    rig.stay(HOME, "following a trajectory", 1)
+    rig.trajectories.publish(JointTrajectory(joint_names=JOINTS))
+    rig.stay(HOME, "trajectory cancelled", 1)
+    rig.peer.stream(HOME, 0.5)
+    assert "goal" not in rig.process.output()
+    rig.counted(0, 0)
+
+
 def test_goals_are_judged_once_against_the_tolerance_of_each_joint(rig):
     peer = rig.peer
     peer.answer(HOME)

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
+from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
+from rne_dynamics.cli.arguments import declare
 from rne_dynamics.cli.main import main
+from rne_dynamics.cli.own_arm import guide as command
+from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.ros.sessions import guiding
+from rne_dynamics.ros.sessions.guiding import Guidance
+from rne_dynamics.simulation.runs.push import FloatingMotion, loads_over_time
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -54,6 +63,32 @@ def test_the_arm_follows_a_push_and_stays_where_it_was_led(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_joint_that_friction_holds_is_named_with_the_force_it_takes(tmp_path):
+    report = figures(guide(tmp_path, "puma560", "--push", "tool0=0,0,-3@0.2..0.4", "--rate", "200", "--after", "0.5",
+                           "--json"), 1)
+    assert "did NOT follow the push tool0=0,0,-3@0.2..0.4: Friction keeps joint 'joint2'" in report["verdict"]["text"]
+    assert "push harder" in report["verdict"]["text"]
+    assert report["verdict"]["cause"] == "friction"
+    assert set(moved(report).values()) == {0.0}
+
+
+@pytest.mark.parametrize("robot", [
+    pytest.param("pantograph", marks=pytest.mark.slow),
+    *(pytest.param(name, marks=pytest.mark.soak) for name in ("panda.urdf", "cylindrical")),
+])
+def test_every_kind_of_arm_is_guided(robot, tmp_path):
+    robot = str(wheel_urdf(robot)) if robot.endswith(".urdf") else robot
+    done = guide(tmp_path, robot, "--rate", "250", "--payload", f"{tool(robot)}=0.5")
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "guided: the arm was held, moved as it was pushed" in done.stdout
+
+
+def tool(robot: str) -> str:
+    import rne_dynamics as rne
+
+    return rne.load_model(robot).link_names[-1]
+
+
 def test_a_mechanism_is_guided(tmp_path):
     tool = rne.load_model("pantograph").link_names[-1]
     done = guide(tmp_path, "pantograph", "--rate", "250", "--payload", f"{tool}=0.5")
@@ -68,12 +103,25 @@ def config(folder: Path, **sections: dict[str, object]) -> Path:
     return file
 
 
+def planned(*arguments: str) -> Guidance:
+    """The session of these arguments, before a node starts."""
+    parser = argparse.ArgumentParser()
+    declare(parser, command.ARGUMENTS)
+    return command._guidance(parser.parse_args(arguments))
+
+
 #: One joint of 12 N m at its start; one of a hand, without limits.
 ARM = """<robot name="arm"><link name="base"/><link name="upper"><inertial><origin xyz="0.3 0 0"/><mass value="4"/>
 <inertia ixx="0.03" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.003"/></inertial></link>
 <joint name="pitch" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
 <limit lower="-2" upper="2" effort="EFFORT" velocity="2"/></joint><link name="tip"/>
 <joint name="end" type="fixed"><parent link="upper"/><child link="tip"/><origin xyz="0.3 0 0"/></joint></robot>"""
+HAND = """<robot name="hand"><link name="base"/><link name="jaw"><inertial><origin xyz="0 0 -0.02"/><mass value="0.02"/>
+<inertia ixx="1e-5" ixy="0" ixz="0" iyy="1e-5" iyz="0" izz="1e-5"/></inertial></link>
+<joint name="wrist" type="continuous"><parent link="base"/><child link="jaw"/><axis xyz="0 1 0"/></joint>
+<link name="tip"/>
+<joint name="end" type="fixed"><parent link="jaw"/><child link="tip"/><origin xyz="0 0 -0.05"/></joint>
+</robot>"""
 
 
 def test_an_effort_limit_counts_wherever_it_is_given(tmp_path, capsys, monkeypatch):
@@ -86,6 +134,44 @@ def test_an_effort_limit_counts_wherever_it_is_given(tmp_path, capsys, monkeypat
         said.append(capsys.readouterr().err)
     assert "joint 'pitch' needs 11.77 to hold the arm at its start; its effort limit is 5." in said[0]
     assert said[1] == said[0]
+
+
+def test_the_push_is_within_the_limits_of_the_file(tmp_path):
+    urdf = tmp_path / "hand.urdf"
+    urdf.write_text(HAND)
+    file = config(tmp_path, gravity_compensation={"limits": {"wrist": {"effort": 1.0, "velocity": 0.4}}})
+    guidance = planned(str(urdf), "--config", str(file))
+    (push,) = guidance.pushes
+    loads = loads_over_time(guidance.robot, guidance.start, [push], push.begin, push.end)
+    displacements, speeds = FloatingMotion.of(guidance.settings, guidance.start).run(np.zeros(1), loads)
+    assert guidance.robot.effort_limit.tolist() == [1.0]
+    assert abs(displacements[-1, 0]) > 0.02
+    assert abs(speeds[-1, 0]) <= 0.4
+    with pytest.raises(RneDynamicsError, match=r"'wrist' has no effort limit: .* set limits.wrist.effort"):
+        planned(str(urdf))
+
+
+def test_starts_take_units(tmp_path):
+    start = planned("puma560", "--start", "joint2=-30deg", "--start", "joint1=0.25").start
+    assert start[:2] == pytest.approx([0.25, -np.pi / 6.0])
+
+
+def test_hardware_is_simulated_where_the_simulator_can_do_it(tmp_path, capsys):
+    file = config(tmp_path, gravity_compensation={
+        "hardware_compensates": ["gravity", "friction", "coriolis"], "effort_scale": {"joint1": -2.0},
+        "drives": {"topic": "on"}, "limits": {"joint2": {"effort": 5.0}}, "payload": {"link": "tool0", "mass": 1.0},
+    })  # fmt: skip
+    guidance = planned("puma560", "--config", str(file))
+    nodes = guiding.parameters(guidance)
+    law, arm = nodes[guiding.CONTROLLER], nodes[guiding.SIMULATOR]
+    assert law["hardware_compensates"] == ["gravity", "friction"]
+    assert not {"effort_scale.joint1", "drives.topic"} & law.keys()
+    assert arm["gravity"] == [0.0, 0.0, -0.001]
+    assert arm["friction"] is False
+    assert arm["payload.mass"] == 1.0
+    assert guidance.settings.limits.effort[1] == 5.0, "enough, since the hardware holds the arm"
+    left = capsys.readouterr().err
+    assert all(name in left for name in ("effort_scale", "drives", "hardware_compensates: coriolis"))
 
 
 REASONS = (

@@ -123,3 +123,10 @@ def test_a_set_of_changes_is_taken_whole_or_not_at_all(declare, data):
             assert value == (tuple(changes[name]) if isinstance(value, tuple) else changes[name])
         else:
             assert value == before[name]
+
+
+def test_numbers_are_bounded_and_nothing_else_has_bounds():
+    for parameter in EVERY:
+        bounded = math.isfinite(parameter.lower) and math.isfinite(parameter.upper)
+        assert bounded == (parameter.element in (int, float)), parameter.name
+        assert parameter.lower <= parameter.upper

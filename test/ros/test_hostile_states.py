@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import numpy as np
 import pytest
@@ -98,6 +99,37 @@ def check(messages):
 @given(st.lists(MESSAGES, max_size=15))
 def test_hostile_messages_are_refused_or_good(messages):
     check(messages)
+
+
+@pytest.mark.slow
+def test_twenty_thousand_messages_that_are_almost_right():
+    """Faults drawn into a stream of good states, so that the checks behind the first ones are reached too."""
+    rng = random.Random(4)
+    worse = [math.nan, math.inf, -math.inf, 1e300, -1e9, 5.0, 1e-320]
+
+    def values(size):
+        out = [rng.uniform(-0.002, 0.002) for _ in range(size)]
+        if rng.random() < 0.1:
+            out[rng.randrange(size)] = rng.choice(worse)
+        return out[: rng.randrange(size)] if rng.random() < 0.02 else out
+
+    def messages():
+        stamp = 100_000_000_000
+        for k in range(20_000):
+            names = rng.sample([*JOINTS, "x"], 4)
+            if rng.random() < 0.05:
+                names[rng.randrange(4)] = rng.choice(["x", "a", ""])
+            stamp += 1_000_000
+            if rng.random() < 0.02:
+                stamp += rng.choice([-1_000_000, -50_000_000, 200_000_000, -900_000_000, 10**10])
+            stated = rng.choice([0, stamp - 3_000_000, rng.randrange(2**60)]) if rng.random() < 0.05 else stamp
+            sequence = rng.choice([None, 1, 2**64 - 1]) if rng.random() < 0.02 else k + 1
+            yield names, values(4), values(4), values(4), stated // 10**9 % 2**31, stated % 10**9, sequence, 0.001
+
+    refused, without_joints, good = check(messages())
+    assert refused > 2000
+    assert without_joints == 0
+    assert good > 2000
 
 
 @settings(max_examples=15, derandomize=True)

@@ -10,11 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from rne_dynamics.ros import EXECUTABLES
+
 pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install '.[ros]'")
 
 from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import START
+
+#: Instants of the sweep.
+INSTANTS = 24
+#: CPU time in which Python itself has started and has come to this package, s.
+PYTHON = 0.15
 
 NODE = "computed_torque_controller"
 
@@ -36,3 +43,18 @@ def test_one_line_and_130_during_imports_and_construction(library):
         assert (process.returncode, lines) == (130, [f"{NODE}: interrupted before it had started"]), said
     finally:
         process.kill()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("executable", EXECUTABLES)
+def test_sweep_over_the_whole_start(executable, begin):
+    """From Python's own start, in which nothing can be caught, to a node that runs; by CPU time, as others load it."""
+    first = begin(executable)
+    wait_until(lambda: first.ready() or first.process.poll() is not None, START, "the start")
+    took = first.cpu_time()
+    first.interrupt()
+    for k in range(1, INSTANTS + 1):
+        starting = begin(executable, installed=k % 2 == 0)
+        instant = PYTHON + (took - PYTHON) * k / INSTANTS
+        wait_until(lambda: starting.ready() or starting.cpu_time() >= instant, START, "the instant")  # noqa: B023
+        starting.interrupt()

@@ -78,3 +78,13 @@ def test_efforts_are_read_where_there_are_some_and_never_a_reason_to_refuse(effo
     message = JointState(name=["b", "x", "a"], position=[2.0, 0.0, 1.0], velocity=[0.0] * 3, effort=effort)
     assert JointMap(["a", "b"]).read(message, q, qd, reported) is Reading.WHOLE
     np.testing.assert_array_equal(reported, expected)
+
+
+def test_an_arm_and_many_others_in_turn_on_one_topic():
+    joint_map, q, qd = JointMap(["a", "b"]), np.zeros(2), np.zeros(2)
+    for k in range(200):
+        ours = JointState(name=["b", "a"] if k % 3 else ["a", "b"], position=[1.0, 2.0], velocity=[3.0, 4.0])
+        assert joint_map.read(ours, q, qd) is Reading.WHOLE
+        assert q.tolist() == ([2.0, 1.0] if k % 3 else [1.0, 2.0])
+        assert joint_map.read(JointState(name=[f"finger{k % 20}"], position=[1.0]), q, qd) is Reading.OTHER_JOINTS
+    assert joint_map._look_up.cache_info().currsize <= 8

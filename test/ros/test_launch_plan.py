@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,15 @@ def topic(node, name):
     return dict(node.remappings).get(name, name)
 
 
+def test_every_launch_file_has_a_plan_of_nodes_that_exist():
+    assert {f.name.removesuffix(".launch.py") for f in (ROOT / "launch").iterdir()} == set(KINDS)
+    for kind in KINDS.values():
+        for node in kind.nodes:
+            assert callable(importlib.import_module(f"rne_dynamics.ros.{node}").main)
+        names = [argument.name for argument in kind.arguments]
+        assert len(set(names)) == len(names)
+
+
 def test_every_file_for_hardware_has_its_topics_and_the_page_names_them():
     assert {file.stem for file in (ROOT / "config" / "hardware").iterdir()} == set(DRIVERS)
     page = (ROOT / "docs" / "hardware.md").read_text(encoding="utf-8")
@@ -62,6 +73,18 @@ def test_hardware_starts_gate_and_controller_on_the_drivers_topics(kind, hardwar
     assert not nodes[GATE].guarded, "its end ends the launch"
 
 
+def test_a_simulated_gate_gets_a_parameter_file_only_if_that_has_a_section_for_it(tmp_path):
+    gate = planned("simulated_arm", urdf="puma560", gate="start")[GATE]
+    assert not any(isinstance(part, Path) for part in gate.parameters), "the file of the PUMA 560 has no such section"
+    file = tmp_path / "arm.yaml"
+    file.write_text("/**/effort_gate: {ros__parameters: {command_timeout: 0.05}}", encoding="utf-8")
+    assert planned("simulated_arm", urdf="puma560", gate="start", config=str(file))[GATE].parameters[0] == file
+    file.write_text("/**/simulator: {ros__parameters: {rate: 500.0}}", encoding="utf-8")
+    assert planned("controller", urdf="puma560", gate="start", config=str(file))[GATE].parameters[0] == file, (
+        "a real arm's gate warns that the section is missing"
+    )
+
+
 def test_the_gate_may_run_elsewhere_or_be_left_out():
     for gate, efforts in (("running", GATE_TOPIC), ("none", "forward_effort_controller/commands")):
         (node,) = planned("controller", hardware="franka", gate=gate).values()
@@ -70,6 +93,15 @@ def test_the_gate_may_run_elsewhere_or_be_left_out():
     (node,) = planned("effort_gate", hardware="franka").values()
     assert topic(node, "effort_controller/commands") == "forward_effort_controller/commands"
     assert list(planned("controller", gate="start")) == [GATE, "computed_torque_controller"]
+
+
+def test_what_is_given_wins_over_the_hardware(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("{}")
+    nodes = planned("controller", hardware="ur", efforts="/nobody", joint_states="js", drives="ready", config=str(file))
+    assert topic(nodes[GATE], "effort_controller/commands") == "/nobody"
+    law = nodes["computed_torque_controller"]
+    assert (topic(law, "joint_states"), values(law)["drives.topic"], law.parameters[0]) == ("js", "ready", file)
 
 
 def test_without_hardware_a_controller_takes_its_description_where_it_is_given():
@@ -82,6 +114,14 @@ def test_without_hardware_a_controller_takes_its_description_where_it_is_given()
     assert node.parameters[0] == share_file("config/scara.yaml")
     (node,) = planned("controller", model="pantograph").values()
     assert values(node) == {"model": "pantograph"}
+
+
+def test_xacro_takes_its_arguments(tmp_path):
+    pytest.importorskip("xacro")
+    file = tmp_path / "arm.urdf.xacro"
+    file.write_text(ARM)
+    (node,) = planned("controller", urdf=str(file), xacro_args="joint:=b").values()
+    assert '<joint name="b"' in values(node)["robot_description"]
 
 
 def test_nobody_publishes_the_description_twice():
@@ -174,6 +214,32 @@ def test_arguments_that_a_file_does_not_have_are_refused():
     for word, near in (("hardwear:=franka", "hardware"), ("joint_state:=x", "joint_states")):
         with pytest.raises(ArgumentError, match=f"named '{word.partition(':')[0]}'; did you mean '{near}'"):
             check_names(arguments, [word], "controller.launch.py")
+
+
+def test_the_command_in_a_launch_file_has_arguments_that_exist():
+    for name, kind in KINDS.items():
+        first = (ROOT / "launch" / f"{name}.launch.py").read_text(encoding="utf-8").splitlines()[0]
+        assert f"ros2 launch rne_dynamics {name}.launch.py" in first
+        assert set(re.findall(r"(\w+):=", first)) <= {argument.name for argument in kind.arguments}
+
+
+def test_a_recorder_listens_to_the_drivers_topics_and_its_end_ends_nothing():
+    recorder = planned("controller", hardware="franka", record="runs")["recorder"]
+    driver = DRIVERS["franka"]
+    assert values(recorder)["output"] == "runs"
+    assert {driver.joint_states, driver.efforts, "*/torque/*"} <= set(values(recorder)["topics"])
+    assert recorder.optional
+    assert "recorder" not in planned("controller", hardware="franka")
+
+
+def test_a_viewer_is_started_on_request_and_its_end_ends_nothing():
+    assert VIEWER not in planned("simulated_arm", urdf="puma560")
+    simulated = planned("simulated_arm", urdf="puma560", view="true")[VIEWER]
+    assert values(simulated)["simulator"] == SIMULATOR
+    assert simulated.optional
+    real = planned("gravity_compensation", hardware="franka", view="true")[VIEWER]
+    assert values(real) == {"controller": "gravity_compensation", "simulator": ""}
+    assert topic(real, "joint_states") == DRIVERS["franka"].joint_states
 
 
 def test_recorder_and_viewer_are_started_on_request_on_the_drivers_topics_and_their_end_ends_nothing():

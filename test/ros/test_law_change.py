@@ -56,3 +56,13 @@ def test_services_and_the_parameter_change_the_law_and_tolerances_follow(peer):
     assert call(peer, "disturbance_observer").success
     observed = (400.0 + 8.0 * 40.0) / 400.0  # at rest nothing is integrated
     np.testing.assert_allclose(feedback(peer), observed * stiff, atol=1e-6)
+
+
+def test_a_law_that_was_not_prepared_is_refused_with_what_to_do(peer):
+    assert "prepared_laws" in peer.set_parameters(NODE, law="pd_gravity").reason
+    assert "no law named 'springs'" in peer.set_parameters(NODE, law="springs").reason
+    answer = call(peer, "cartesian_impedance")
+    assert not answer.success
+    assert "law 'cartesian_impedance' was not prepared" in answer.message
+    fixed = peer.set_parameters(NODE, prepared_laws=["pd_gravity"])
+    assert "stays" in fixed.reason

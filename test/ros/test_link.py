@@ -13,7 +13,7 @@ from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.ros.loop.messages import LARGEST_MESSAGE, Link, LinkClosedError
-from rne_dynamics.ros.loop.process import Throttle
+from rne_dynamics.ros.loop.process import LoopSilentError, Throttle
 from rne_dynamics.ros.messages.cdr import trajectory_points
 from rne_dynamics.ros.messages.trajectory_message import read_trajectory
 
@@ -57,6 +57,19 @@ def test_a_motion_of_many_points_is_followed_bit_for_bit(ends):
         np.testing.assert_array_equal(motion.advance(stamp), copy.advance(stamp))
 
 
+def test_what_does_not_fit_is_not_waited_for(ends):
+    one, other = ends
+    sent = 0
+    while other.send(b"x" * 1000, block=False):
+        sent += 1
+        assert sent < 100_000
+    for _ in range(sent):
+        assert one.receive() == b"x" * 1000
+    assert other.send(b"again", block=False)
+    while one.send(b"x" * 1000):  # gives up after its patience
+        pass
+
+
 def test_a_closed_link_is_found_after_all_that_was_sent(ends):
     one, other = ends
     one.send("last")
@@ -84,6 +97,23 @@ def test_only_the_newest_value_is_handed_on_and_not_too_often():
     latest.put(6, 2.0)
     latest.flush(2.0, always=True)
     assert handed[-2:] == [5, 6]
+
+
+def test_a_value_that_could_not_be_handed_on_is_handed_on_later():
+    handed = []
+
+    def refuse_once(value):
+        if not handed:
+            handed.append(None)
+            raise LoopSilentError
+        handed.append(value)
+
+    latest = Throttle(refuse_once, 0.0)
+    with pytest.raises(LoopSilentError):
+        latest.put(1, 0.0)
+    latest.flush(0.1)
+    latest.flush(0.2)
+    assert handed == [None, 1]
 
 
 def test_the_points_of_a_trajectory_are_counted_in_its_bytes():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import random
 
 import numpy as np
 import pytest
 from rcl_interfaces.msg import Parameter, ParameterValue
-from rcl_interfaces.srv import ListParameters, SetParametersAtomically
+from rcl_interfaces.srv import ListParameters, SetParameters, SetParametersAtomically
 from rclpy.parameter import Parameter as NodeParameter
 from support.parameter_page import NODES
 
@@ -32,6 +33,12 @@ def peer(in_lockstep):
 def value(content: object) -> ParameterValue:
     """As it goes over the wire."""
     return NodeParameter("", value=content).get_parameter_value()
+
+
+def each(peer, changes):
+    """`set_parameters`: as many requests as parameters."""
+    request = SetParameters.Request(parameters=[Parameter(name=n, value=v) for n, v in changes])
+    return peer.call(SetParameters, f"{NODE}/set_parameters", request).results
 
 
 def together(peer, changes):
@@ -77,4 +84,26 @@ def test_a_change_takes_effect_at_once_and_whole(peer):
     assert together(peer, good).successful
     held(peer, loaded)
     assert together(peer, [("payload.link", value("")), ("payload.mass", value(0))]).successful
+    held(peer, ROBOT)
+
+
+@pytest.mark.parametrize("set_parameters", [each, together])
+def test_a_type_that_does_not_exist_is_refused(peer, set_parameters):
+    result = set_parameters(peer, [("gains.joint1.p", ParameterValue(type=77, double_value=1.0))])
+    result = result[0] if isinstance(result, list) else result
+    assert not result.successful
+    assert "77" in result.reason
+    held(peer, ROBOT)
+
+
+def test_a_storm_of_hostile_requests_changes_nothing(peer):
+    held(peer, ROBOT)
+    dice = random.Random(6)
+    names = sorted({p.name.replace(JOINT, joint) for p in NODES[NODE] for joint in JOINTS} | {"", "no.such", "gains"})
+    hostile = [math.nan, math.inf, -math.inf, -1e300, 1e300, -(2**63), 2**63 - 1, "\x7f", [], [math.nan], [1.0] * 9]
+    for _ in range(40):
+        changes = [(dice.choice(names), value(dice.choice(hostile))) for _ in range(5)]
+        # one among them that no parameter takes, so that whatever else is drawn must not be taken either
+        changes.insert(dice.randrange(6), ("gains.joint1.p", value(dice.choice(hostile[:5]))))
+        assert not together(peer, changes).successful, changes
     held(peer, ROBOT)

@@ -72,6 +72,22 @@ def test_a_model_locked_elsewhere_is_the_one_that_is_read_with_that_lock():
     assert relocked(found, {"torso": 0.7}).locked == {"torso": 0.7, "head": 0.0}
 
 
+@pytest.mark.parametrize("model", ["pantograph", "flexible_arm6", "scara"])
+def test_of_a_mechanism_or_a_flexible_arm(model):
+    names = rne.load_model(model).joint_names
+    found = load_robot(model, "", names[1:], ())
+    at = found.locked[names[0]]
+    same, moved = (relocked(found, {names[0]: there}).robot.rigid for there in (at, at + 0.3))
+    q = 0.1 * np.arange(len(names) - 1) + (found.robot.rigid.neutral if model == "pantograph" else 0.0)
+    np.testing.assert_allclose(rne.gravity_torque(same, q), rne.gravity_torque(found.robot.rigid, q), atol=1e-9)
+    whole = rne.load_model(model).rigid
+    if model == "pantograph":
+        return
+    np.testing.assert_allclose(
+        rne.gravity_torque(moved, q), rne.gravity_torque(whole, [at + 0.3, *q])[1:], atol=1e-9
+    )
+
+
 def test_of_a_mechanism_whose_first_joint_is_locked():
     arm = rne.load_model("pantograph")
     found = load_robot("pantograph", "", arm.joint_names[1:], ())
@@ -124,6 +140,16 @@ def test_of_two_messages_with_the_joint_the_newer_one_counts():
     assert reader.others()["torso"] == (-0.2, 21)
     read(reader, state(30, torso=0.3))
     assert reader.others()["torso"] == (0.3, 30)
+
+
+def test_messages_of_the_same_size_with_other_names_are_not_mistaken():
+    reader = StateReader(JOINTS, ("torso",))
+    for k in range(3):
+        read(reader, state(10 + k, torso=0.5))
+        read(reader, state(20 + k, torsi=0.9))
+        assert reader.others() == ({"torso": (0.5, 10 + k)} if k else {})  # the first of a kind does not count
+    read(reader, state(30, torso=0.6))
+    assert reader.others() == {"torso": (0.6, 30)}
 
 
 # -- the node ---------------------------------------------------------------------------------------------------------

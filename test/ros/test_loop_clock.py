@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from rne_dynamics.ros.loop.hot_loop import LEAP
+
 pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install '.[ros]'")
 
 import rclpy
@@ -45,6 +47,15 @@ def clock(make_node):
     assert not clock.started
     clock.set(START)
     return clock
+
+
+def test_without_use_sim_time_it_is_the_steady_clock(make_node):
+    clock = LoopClock(make_node(False))
+    assert clock.subscription is None
+    assert clock.started
+    assert not clock.take()
+    before = time.monotonic()
+    assert before <= clock.now() <= time.monotonic()
 
 
 def test_it_takes_the_newest_time_itself_and_rclpy_does_not(make_node):
@@ -95,6 +106,13 @@ def test_a_jump_is_a_new_time_base_in_which_no_time_has_passed(clock, by):
     assert clock.jumps == 1
 
 
+def test_a_gap_that_is_no_jump_is_time_that_has_passed(clock):
+    now = clock.now()
+    clock.set(START + round(LEAP * 1e9))
+    assert clock.now() - now == pytest.approx(LEAP)
+    assert clock.jumps == 0
+
+
 @pytest.mark.parametrize("by", [0.05, 0.2, 0.6, 1.0])
 def test_a_step_ahead_from_one_message_to_the_next_is_a_jump(clock, by):
     for k in range(1, 5):
@@ -105,6 +123,16 @@ def test_a_step_ahead_from_one_message_to_the_next_is_a_jump(clock, by):
     assert clock.jumps == 1
     clock.set(START + 6 * MS + round(by * 1e9), following=True)
     assert clock.now() - now == pytest.approx(0.001)
+
+
+def test_a_clock_that_takes_longer_steps_from_now_on_is_time_that_passes(clock):
+    for k in range(1, 5):
+        clock.set(START + k * MS, following=True)
+    now = clock.now()
+    for k in range(1, 11):
+        clock.set(START + 4 * MS + 100 * k * MS, following=True)
+    assert clock.jumps == 1
+    assert clock.now() - now == pytest.approx(0.9)
 
 
 def test_time_goes_on_by_the_steady_clock_if_the_controller_ends_while_the_simulation_is_paused(clock, monkeypatch):
@@ -118,3 +146,16 @@ def test_time_goes_on_by_the_steady_clock_if_the_controller_ends_while_the_simul
     clock.set(START + 2 * MS)  # it goes on after all: never back
     assert clock.now() - now == pytest.approx(0.501)
     assert not clock.running_on
+
+
+def test_a_second_signal_does_not_wait_for_a_simulation_that_is_paused(clock, monkeypatch):
+    steady = [time.monotonic()]
+    monkeypatch.setattr(clock_module.time, "monotonic", lambda: steady[0])
+    clock.set(START)
+    clock.patience, now = clock_module.STANDSTILL, clock.now()
+    steady[0] += 1.0
+    clock.hurry()
+    assert clock.now() == now
+    steady[0] += 0.2
+    assert clock.running_on
+    assert clock.now() - now == pytest.approx(0.2)

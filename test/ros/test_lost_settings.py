@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import yaml
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
@@ -11,6 +12,19 @@ from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 from .peer import AT_ONCE, START
 
 CTC = "computed_torque_controller"
+
+
+@pytest.mark.slow
+def test_a_node_with_an_unknown_setting_ends_and_names_the_nearest(start):
+    common = {"robot_description": "planar2"}
+    processes = {
+        "initial_position.joint9 does not exist; nearest: initial_position.joint1, initial_position.joint2":
+            start("simulator", initial_position={"joint9": 1.0}, **common),
+        "velocity_scal does not exist; nearest: velocity_scale": start("move", ["1", "1"], velocity_scal=0.1, **common),
+    }
+    for said, process in processes.items():
+        assert process.wait(START) == 1
+        assert said in process.output()
 
 
 def test_a_controller_says_what_of_its_settings_is_not_used(namespace, tmp_path, make_peer):

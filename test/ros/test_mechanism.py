@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import signal
+import time
+
 import numpy as np
 import pytest
+from sensor_msgs.msg import JointState
 from support.multipliers import Closed
 
 import rne_dynamics as rne
+from rne_dynamics.closed_chain.coordinates import tree_velocity
+from rne_dynamics.control.trajectory import Quintic
+from rne_dynamics.ros.messages.publishers import stamp_of
+from rne_dynamics.ros.sessions.processes import wait_until
 
+from .peer import PATIENCE
 from .simulated_mechanism import SimulatedMechanism
 
 ARM = rne.load_model("pantograph")
 JOINTS = list(ARM.joint_names)
+TREE = ARM.robot.joint_names
 #: Where it starts: the motors must hold it there.
 RAISED = np.array([0.3, -0.9, -0.2])
+FROM, TO = np.deg2rad([0.0, -90.0, 0.0]), np.deg2rad([90.0, -45.0, -18.0])
 
 
-@pytest.mark.slow
+def tree_order(message: JointState) -> list[int]:
+    return [list(message.name).index(name) for name in TREE]
+
+
 def test_all_joints_are_published_the_driven_ones_first_and_their_loops_closed(start, make_peer):
     raised = dict(zip(JOINTS, RAISED.tolist(), strict=True))
     message = SimulatedMechanism(start, make_peer(JOINTS), model="pantograph", initial_position=raised).now()
@@ -26,3 +40,58 @@ def test_all_joints_are_published_the_driven_ones_first_and_their_loops_closed(s
     assert np.abs(Closed(ARM).residual(np.array(message.position)[order])).max() < 1e-12
     assert not any(message.velocity)
     assert not any(message.effort)
+
+
+def test_gravity_compensation_holds_it(rig, gravity):
+    time.sleep(0.5)
+    message = rig.now()
+    np.testing.assert_allclose(message.position[:3], RAISED, atol=1e-6)
+    held = rne.gravity_torque(ARM, RAISED)
+    assert np.abs(held[1:]).min() > 1.0, "there is something to hold"
+    np.testing.assert_allclose(message.effort[:3], held, atol=1e-4)
+    assert not any(message.effort[3:]), "passive joints have no motor"
+    gravity.signal(signal.SIGINT)
+    assert gravity.wait(PATIENCE) == 0
+
+
+@pytest.mark.soak
+def test_the_papers_quintic_is_tracked_at_1_khz(rig, tracking):
+    begin = stamp_of(rig.now()) + 1_000_000_000
+    rig.states.samples.clear()
+    rig.send(JOINTS, (0.0, FROM), (5.0, TO), begin=begin)
+    wait_until(lambda: rig.states.latest() and stamp_of(rig.states.latest()) > begin + 5_200_000_000, PATIENCE,
+               "the end", rig.processes, period=0.02)
+    messages = [rig.states.decode(s) for s in rig.states.samples]
+    messages = [m for m in messages if begin <= stamp_of(m)]
+    assert len(messages) > 4000
+    reference = Quintic(FROM, TO, 5.0)
+    q, qd = (np.array([getattr(m, what) for m in messages]) for what in ("position", "velocity"))
+    wanted = [reference.sample((stamp_of(m) - begin) * 1e-9) for m in messages]
+    error = q[:, :3] - np.array([w.q for w in wanted])
+    assert np.sqrt(np.mean(error**2, axis=0)).max() < 1e-3
+    np.testing.assert_allclose(q[-1, :3], TO, atol=1e-5)
+    # every state on the way is one of a closed mechanism, velocities too
+    order = tree_order(messages[0])
+    assert np.abs(Closed(ARM).residual(q[:, order])).max() < 1e-11
+    some = slice(None, None, 100)
+    np.testing.assert_allclose(
+        qd[some][:, order], tree_velocity(ARM, q[some][:, order], qd[some, :3]), atol=1e-11
+    )
+    np.testing.assert_allclose(messages[-1].effort[:3], rne.gravity_torque(ARM, TO), atol=1e-2)
+
+
+def test_move_replaces_the_motion_under_way(rig, tracking):
+    rig.send(JOINTS, (30.0, RAISED))
+    move = rig.start("move", ["joint1=0.4", "joint3=0.1"], model="pantograph", velocity_scale=0.5, timeout=60.0)
+    assert move.wait(PATIENCE) == 0, move.output() + tracking.output()
+    message = rig.now()
+    assert abs(message.position[0] - 0.4) < 0.01
+    assert abs(message.position[2] - 0.1) < 0.01
+
+
+def test_move_says_why_the_controller_refuses_its_motion(rig, tracking):
+    move = rig.start("move", ["joint1=0", "joint2=-0.5", "joint3=0.45"], model="pantograph", timeout=60.0)
+    assert move.wait(PATIENCE) == 1
+    assert "the controller refuses the motion" in move.output()
+    assert "'jointL' would be at" in move.output()
+    assert "internal error" not in move.output()

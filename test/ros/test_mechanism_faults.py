@@ -44,11 +44,18 @@ def test_joints_left_out_are_locked_where_the_posture_has_them():
     np.testing.assert_allclose(rne.gravity_torque(robot, q), rne.gravity_torque(whole, [0.0, *q])[1:], rtol=1e-9)
 
 
+def test_a_model_file_without_loops_and_a_urdf_are_open_arms(tmp_path):
+    file = tmp_path / "arm.yaml"
+    file.write_text("urdf: scara\npayload: {link: tool0, mass: 1.0}\n")
+    assert load_robot(str(file), "", (), ()).robot.n == 4
+    by_model, by_description = (load_robot(*names, (), ()).robot for names in (("scara", ""), ("", "scara")))
+    assert by_model.joint_names == by_description.joint_names
+
+
 #: The same linkage with forearms that do not reach each other when both cranks point outwards; as text, for once.
 SHORT = share_file("urdf/five_bar.yaml").read_text().replace("five_bar.urdf\n", "five_bar\n").replace("[0.3,", "[0.25,")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("node", "model", "said"), [
     ("computed_torque_controller", SHORT, "cannot close"),
 ])

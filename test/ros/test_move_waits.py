@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.qos import QoSProfile
@@ -51,6 +53,14 @@ class LateController:
 @pytest.fixture
 def controller(make_peer):
     return LateController(make_peer(ROBOT.joint_names))
+
+
+def test_a_controller_that_reports_nothing_is_sent_the_motion_after_a_while(start, controller):
+    process = start("move", ["0.3", "0.3"], robot_description="planar2", timeout=30.0)
+    controller.wait(lambda: controller.motions, "a motion", process)
+    process.signal(signal.SIGINT)
+    controller.wait(lambda: process.exit_code is not None, "the end, once states show rest", process, checked=False)
+    assert process.exit_code == 1
 
 
 def test_a_motion_that_is_refused_at_once_is_seen_although_the_state_was_discovered_late(start, controller):

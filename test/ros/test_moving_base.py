@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,12 +20,13 @@ from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.sessions.processes import wait_until
 
-from .peer import AT_ONCE, START
+from .peer import AT_ONCE, FOLLOWING, IN_STEP, START
 
 ROBOT = rne.load_urdf("puma560")
 Q = np.array([0.3, -0.6, 0.5, 0.2, 0.4, -0.1])
 TURN = np.linalg.qr(np.random.default_rng(3).normal(size=(3, 3)))[0]
 BASE = rne.BaseMotion((0.5, -1.0, 2.0), (0.1, -0.2, 0.3), rotation=TURN * np.sign(np.linalg.det(TURN)))
+SHIP = Path(__file__).parents[2] / "examples" / "ship_motion.csv"
 
 
 def imu(base: rne.BaseMotion, stamp: int = 1, frame: str = "base_link") -> Imu:
@@ -95,6 +97,32 @@ def test_the_measured_base_is_in_the_efforts_until_it_is_silent(in_lockstep):
     finally:
         process.signal(signal.SIGINT)
         peer.end(process)
+
+
+@pytest.mark.slow
+def test_a_simulated_arm_on_a_ship_is_held(start, make_peer):
+    peer = make_peer(ROBOT.joint_names)
+    at = dict(zip(ROBOT.joint_names, Q.tolist(), strict=True))
+    simulator = start(
+        "simulator", robot_description="puma560", rate=250.0, friction=False, initial_position=at,
+        base_motion={"file": str(SHIP)}, **IN_STEP,
+    )
+    controller = start(
+        "computed_torque_controller", friction_compensation=0.0, base_motion={"topic": "base_imu", "timeout": 0.5},
+        gains={j: {"p": 36.0, "d": 12.0} for j in ROBOT.joint_names}, **FOLLOWING, **AT_ONCE,
+    )
+    states = TopicRecorder(peer.node, JointState, "joint_states", 2000)
+    both = [simulator, controller]
+    wait_until(peer.efforts, START, "efforts", both)
+    states.drain()  # those of a start that took long are without efforts
+    begin = len(states.samples)
+    wait_until(lambda: (states.drain(), len(states.samples) > begin + 750)[1], START, "3 s of motion", both)
+    for process in both:
+        process.stop()
+    received = [states.decode(sample) for sample in states.samples[begin:]]
+    assert np.abs(np.array([message.position for message in received]) - Q).max() < 2e-3
+    waist = np.array([message.effort[0] for message in received])
+    assert np.abs(waist).max() > 2.0, "on land its axis is vertical and nothing turns it"
 
 
 @pytest.mark.slow

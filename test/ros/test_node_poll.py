@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import rclpy
+from rclpy.task import Future
 from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
 
@@ -59,6 +60,17 @@ def test_a_request_and_its_answer(node):
     found_then_served(node, received)
 
 
+def test_a_timer(node):
+    received: list[bool] = []
+
+    def once():
+        received.append(True)
+        timer.cancel()
+
+    timer = node.create_timer(0.01, once)
+    found_then_served(node, received)
+
+
 def test_a_task(node):
     executor = NodeExecutor()
     executor.add_node(node)
@@ -69,6 +81,26 @@ def test_a_task(node):
     assert not executor.ready()
     executor.create_task(lambda: None).cancel()
     assert not executor.ready()
+    executor.shutdown()
+
+
+def test_a_coroutine_under_way(node):
+    executor, ended = NodeExecutor(), Future()
+    executor.add_node(node)
+
+    async def wait_for_the_end(message):
+        await ended
+
+    publisher = node.create_publisher(Float64, "number", 1)
+    node.create_subscription(Float64, "number", wait_for_the_end, 1)
+    publisher.publish(Float64())
+    wait_until(executor.ready, PATIENCE, "the message")
+    for _ in range(5):
+        executor.step()
+        assert executor.ready()
+    ended.set_result(None)
+    executor.create_task(lambda: None)  # a release in which the future resumes the coroutine needs no turn for it
+    wait_until(lambda: not executor.step() and not executor.ready(), PATIENCE, "the end of the coroutine")
     executor.shutdown()
 
 

@@ -38,6 +38,14 @@ def test_a_key_applies_where_rcl_takes_it(tmp_path):
             assert applies(found, f"{place.rstrip('/')}/sim") == (f"p{k}" in names), (key, place)
 
 
+def test_namespaces_may_be_nested(tmp_path):
+    file = tmp_path / "node.yaml"
+    content = {"left": {"sim": {"ros__parameters": {"a": 1}}, "other": {"ros__parameters": {"b": {"c": 1}}}}}
+    file.write_text(yaml.safe_dump(content), encoding="utf-8")
+    assert set(node_keys(str(file))) == {"/left/sim", "/left/other"}
+    assert taken(file, "/left") == {"a"}
+
+
 def test_a_file_of_which_nothing_applies_is_named_with_the_key_that_would(tmp_path):
     file = tmp_path / "node.yaml"
     file.write_text(yaml.safe_dump({"sim": {"ros__parameters": {"a": 1}}}), encoding="utf-8")

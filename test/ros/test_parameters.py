@@ -11,6 +11,7 @@ from rclpy.context import Context
 from rclpy.parameter import Parameter as RosParameter
 
 from rne_dynamics.errors import ControlError, ParameterError
+from rne_dynamics.ros import computed_torque_controller, effort_gate, gravity_compensation, move, simulator
 from rne_dynamics.ros.parameters.files import Parameter, per_joint
 from rne_dynamics.ros.parameters.table import COMMON, ParameterTable
 
@@ -134,6 +135,24 @@ def test_integers_become_doubles_where_doubles_are_meant(make_node):
     assert node.get_parameter("count").type_ == RosParameter.Type.INTEGER
 
 
+@pytest.mark.parametrize("where", ["file", "command line"])
+def test_integers_that_a_process_is_given_are_doubles_too(tmp_path, where):
+    file, context = tmp_path / "node.yaml", Context()
+    file.write_text("/**:\n  ros__parameters: {timeout: 1, offset: [0, 1], gains: {a: {p: 90}}}\n", encoding="utf-8")
+    single = [word for given in ("timeout:=1", "offset:=[0, 1]", "gains.a.p:=90") for word in ("-p", given)]
+    rclpy.init(args=["x", "--ros-args", *(single if where == "command line" else ["--params-file", str(file)])],
+               context=context)  # fmt: skip
+    try:
+        node = rclpy.create_node("parameters", context=context)
+        ParameterTable(node, SCHEMA).declare_joints(["a"])
+        assert as_ros_has_it(node, "timeout") == (DOUBLE, 1.0, DOUBLE.value)
+        assert as_ros_has_it(node, "offset") == (DOUBLES, [0.0, 1.0], DOUBLES.value)
+        assert as_ros_has_it(node, "gains.a.p") == (DOUBLE, 90.0, DOUBLE.value)
+        node.destroy_node()
+    finally:
+        rclpy.shutdown(context=context)
+
+
 def test_an_empty_list_is_no_value_for_rcl_and_an_empty_list_here():
     context = Context()
     rclpy.init(args=["x", "--ros-args", "-p", "joints:=[]"], context=context)
@@ -143,3 +162,24 @@ def test_an_empty_list_is_no_value_for_rcl_and_an_empty_list_here():
         node.destroy_node()
     finally:
         rclpy.shutdown(context=context)
+
+
+@pytest.mark.parametrize("wrong", ["900", True, [1.0], None])
+def test_what_is_refused_leaves_the_type(make_node, wrong):
+    node = make_node()
+    ParameterTable(node, SCHEMA)
+    before = as_ros_has_it(node, "timeout")
+    unset = RosParameter("timeout", RosParameter.Type.NOT_SET)
+    assert not node.set_parameters([unset if wrong is None else RosParameter("timeout", value=wrong)])[0].successful
+    assert as_ros_has_it(node, "timeout") == before
+
+
+@pytest.mark.parametrize("module", [computed_torque_controller, gravity_compensation, effort_gate, simulator, move])
+def test_every_node_has_a_sound_schema(module):
+    schema = (*COMMON, *module.SCHEMA)
+    names = [p.name for p in schema]
+    assert len(set(names)) == len(names)
+    for parameter in schema:
+        assert parameter.parse(parameter.name, parameter.default) == parameter.default
+        assert parameter.description.endswith(".")
+        assert "\n" not in parameter.description

@@ -64,3 +64,16 @@ def test_a_payload_is_measured_and_set(peer):
     sent = np.array(peer.stream(at, 0.5))
     np.testing.assert_allclose(sent[0], rne.gravity_torque(ROBOT, at), atol=1.0)
     np.testing.assert_allclose(sent[-1], rne.gravity_torque(LOADED, at), atol=0.05)
+
+
+def test_postures_without_a_tare_are_named(peer):
+    at = POSTURES[-1]
+    away = at + 0.1
+    assert peer.set_parameters(NODE, payload__link="", payload__mass=0.0).successful
+    peer.reported = rne.gravity_torque(LOADED, at)
+    peer.lead(at, away)
+    rest(peer, LOADED, away)
+    assert call(peer, "measure").success
+    answer = call(peer, "estimate")
+    assert not answer.success
+    assert "posture 1 with the payload was not measured without it" in answer.message

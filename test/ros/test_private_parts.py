@@ -9,9 +9,13 @@ import textwrap
 from pathlib import Path
 
 import numpy as np
+import pytest
 from lifecycle_msgs.msg import Transition
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool
 
 import rne_dynamics as rne
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
@@ -19,11 +23,13 @@ from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
 from rne_dynamics.ros.loop.hot_loop import NodeExecutor
 from rne_dynamics.ros.loop.messages import LoopNode
+from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.move import MoveNode
 from rne_dynamics.ros.node import private_parts
+from rne_dynamics.ros.sessions.processes import wait_until
 from rne_dynamics.ros.simulator import SimulatorNode
 
-from .peer import SEES_AGAIN
+from .peer import PATIENCE, SEES_AGAIN, START
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Runs a node on an rclpy with other names; see test/support/renamed_rclpy.py.
@@ -35,6 +41,11 @@ runpy.run_path("{ROOT / 'test' / 'support' / 'renamed_rclpy.py'}", run_name="__m
 ROBOT = rne.load_urdf("planar2")
 Q = [0.3, -0.5]
 NODE = "computed_torque_controller"
+
+
+def run(starter, names, module, **parameters):
+    """A node without the parts of these names."""
+    return starter(module, script=PROGRAM.format(names=names, module=module), robot_description="planar2", **parameters)
 #: Parts that are missing where all are renamed.
 MISSING = 3
 
@@ -54,6 +65,37 @@ def test_a_controller_does_without(start, make_peer):
     lines = [line for line in process.output().splitlines() if "as this package uses it" in line]
     assert len(lines) == MISSING, "each is reported once"
     assert all(sum(part.name in line for line in lines) <= 1 for part in private_parts.PARTS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", ["all", "_parameter_overrides"])
+def test_settings_that_no_parameter_takes_are_refused_without(start, names):
+    process = run(start, names, NODE, gain={"joint1": {"p": 5}})
+    assert process.wait(START) == 1
+    assert "parameter gain.joint1.p does not exist" in process.output()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", ["all", "WaitSet", "take_message", "_parameter_overrides"])
+def test_a_simulator_does_without(start, make_peer, names):
+    peer = make_peer(ROBOT.joint_names)
+    process = run(start, names, "simulator", rate=200.0)
+    states = TopicRecorder(peer.node, JointState, "joint_states")
+    efforts = peer.node.create_publisher(Float64MultiArray, "effort_controller/commands", 1)
+    wait_until(efforts.get_subscription_count, START, "the simulator", [process])
+    wait_until(lambda: states.latest() is not None, START, "a state", [process])
+    began = list(states.latest().position)
+
+    def pushed() -> bool:
+        efforts.publish(Float64MultiArray(data=[5.0, 0.0]))
+        return abs(states.latest().position[0] - began[0]) > 0.1
+
+    wait_until(pushed, PATIENCE, "an arm that moves as it is pushed", [process])
+    assert peer.call(SetBool, "simulator/pause", SetBool.Request(data=True)).success
+    states.drain()
+    states.samples.clear()
+    assert states.latest() is None, "paused"
+    assert process.stop() == 0
 
 
 # -- the table ---------------------------------------------------------------------------------------------------------

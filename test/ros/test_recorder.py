@@ -13,11 +13,12 @@ import rclpy
 from mcap.exceptions import EndOfFile
 from mcap.reader import make_reader
 from mcap.stream_reader import StreamReader
-from rclpy.serialization import deserialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
+from rne_dynamics.recording.mcap_file import McapFile
 from rne_dynamics.recording.reading import read_recording
 from rne_dynamics.ros.messages.topic_recording import TopicRecording, definition, pattern
 from rne_dynamics.ros.messages.topic_wait import LATCHED, OFFERED
@@ -181,7 +182,51 @@ def test_definitions_have_the_fields_that_rosbags_knows():
             assert fields == known[name][1], name
 
 
+def test_bytes_behind_the_last_number_do_not_hinder_the_reader(tmp_path):
+    """rclpy leaves some behind empty lists, which rosbags refuses."""
+    path = tmp_path / "spare.mcap"
+    message = state(1)
+    message.effort = []
+    data = serialize_message(message)
+    with McapFile(path) as file:
+        channel = file.channel("/joint_states", "sensor_msgs/msg/JointState", definition("sensor_msgs/msg/JointState"))
+        for k in (1, 2):
+            file.write(channel, data, k, k)
+    assert read_recording(path).q.tolist() == [list(message.position)] * 2
+
+
 @pytest.mark.slow
+def test_an_arm_is_recorded_whole_and_goes_on_without_its_recorder(start, tmp_path):
+    """Simulator and controller in lock-step; the recorder is killed, and a second one records what follows."""
+    simulator = start("simulator", robot_description="planar2", **IN_STEP, rate=200.0)
+    controller = start(NODE, robot_description="planar2", **AT_ONCE, **FOLLOWING, torque_divisor=1)
+    processes = [simulator, controller]
+    for name in ("first", "second"):
+        path = tmp_path / f"{name}.mcap"
+        recorder = start("recorder", output=str(path), flush_period=0.05)
+        # topics are discovered in any order, on a busy computer one long after the other
+        for topic in ("/joint_states (", "/commands (", "/reference (", *(f"torque/{term} (" for term in TERMS)):
+            wait_until(lambda r=recorder, t=topic: t in r.output(), START, topic, [*processes, recorder])
+        wait_until(lambda p=path: p.stat().st_size > 100_000, PATIENCE, "data", [*processes, recorder])
+        if name == "first":
+            recorder.signal(signal.SIGKILL)
+            recorder.wait(PATIENCE)
+        else:
+            assert recorder.stop() == 0
+    for path in sorted(tmp_path.glob("*.mcap")):
+        found = read_recording(path)
+        assert found.joint_names == ("joint1", "joint2")
+        assert set(found.torque) == {*TERMS, "command"}
+        assert found.reference_q is not None
+        assert len(found.command.t) > 100
+        # of one state, the effort is the sum of the terms
+        t = reduce(np.intersect1d, [series.t for series in found.torque.values()])
+        assert len(t) > 50
+        total = sum(found.torque[term].at(t) for term in TERMS)
+        assert np.allclose(total, found.torque["command"].at(t), atol=1e-9)
+        assert np.abs(found.error.values).max() < 0.1
+
+
 def test_the_terms_of_a_recorded_arm_add_up_to_its_efforts(start, tmp_path):
     """Simulator and controller in lock-step."""
     simulator = start("simulator", robot_description="planar2", **IN_STEP, rate=200.0)

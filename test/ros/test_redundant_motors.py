@@ -11,7 +11,7 @@ import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.ros.sessions.processes import wait_until
 
-from .peer import FOLLOWING, START
+from .peer import FOLLOWING, PATIENCE, START
 from .simulated_mechanism import CONTROLLER, SimulatedMechanism
 
 pytestmark = pytest.mark.slow
@@ -60,3 +60,18 @@ def test_it_is_held_by_the_share_of_gravity_that_the_model_file_asks_for(rig, tr
     np.testing.assert_allclose(message.effort[:3], held, atol=0.02)
     assert abs(held[2]) > 0.3, "the third motor holds some of it"
     assert not any(message.effort[3:]), "the last elbow has no motor"
+
+
+def test_goals_that_the_loops_do_not_allow_are_refused(rig, tracking):
+    before = tracking.output().count("trajectory refused")
+    rig.send(JOINTS, (1.0, [*TO[:2].tolist(), float(TO[2]) + 0.2]))
+    wait_until(lambda: tracking.output().count("trajectory refused") > before, PATIENCE, "a refusal", rig.processes)
+    said = [line for line in tracking.output().splitlines() if "trajectory refused" in line][-1]
+    assert "but the loops put it at" in said
+    assert "leave it out" in said
+
+
+def test_move_names_the_leading_joints_alone(rig, tracking):
+    move = rig.start("move", ["left_joint=-1.9"], model=MODEL, velocity_scale=0.3)
+    assert move.wait(PATIENCE) == 0, move.output()
+    assert abs(rig.now().position[0] + 1.9) < 0.01

@@ -13,7 +13,7 @@ import rne_dynamics as rne
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.messages.topic_wait import OFFERED
-from rne_dynamics.ros.sessions.processes import wait_until
+from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 from rne_dynamics.ros.simulator_report import scene_of
 
 from .peer import PATIENCE, START
@@ -74,3 +74,13 @@ def test_wrong_files_are_refused(tmp_path, name, text, said):
     with pytest.raises(ParameterError) as refused:
         scene_of({"scene": "", "mismatch": "", name: str(file)})
     assert said.format(file=file) in str(refused.value)
+
+
+@pytest.mark.slow
+def test_a_mismatch_that_the_arm_cannot_have_ends_the_node(namespace, tmp_path):
+    file = tmp_path / "wrong.yaml"
+    file.write_text("stiffness: 3000.0\n")
+    with NodeProcess("simulator", ["--ros-args", "-p", "robot_description:=panda", "-p", f"mismatch:={file}", "-r",
+                                   f"__ns:={namespace}/wrong"]) as process:  # fmt: skip
+        assert process.wait(START) == 1
+        assert "no rotor inertia" in process.output()

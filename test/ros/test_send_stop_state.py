@@ -18,7 +18,9 @@ import pytest
 import yaml
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
+from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 from support.frozen import freezable, freeze, thaw
@@ -26,7 +28,8 @@ from support.frozen import freezable, freeze, thaw
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.with_ros.state import trouble
 from rne_dynamics.cli.with_ros.stop import await_rest
-from rne_dynamics.control.trajectory import quintic_duration
+from rne_dynamics.control.trajectory import SampledTrajectory, quintic_duration
+from rne_dynamics.recording.yaml_files import write_trajectory
 from rne_dynamics.ros.sessions.processes import NodeProcess, session_node, wait_until
 from rne_dynamics.ros.sessions.running_nodes import RunningNode, RunningNodes, read_parameters, set_parameters
 
@@ -35,7 +38,9 @@ from .peer import PATIENCE
 ROOT = Path(__file__).resolve().parents[2]
 #: No other test uses it: `rne stop` stops every controller that it finds.
 DOMAIN = {"ROS_DOMAIN_ID": str(110 + os.getpid() % 100)}
-LEFT, PUSHED = (f"/{place}/computed_torque_controller" for place in ("left", "pushed"))
+#: Of planar2, rad/s.
+VELOCITY = [6.0, 6.0]
+LEFT, RIGHT, PUSHED = (f"/{place}/computed_torque_controller" for place in ("left", "right", "pushed"))
 #: In lock-step, so that a busy computer slows the arm down and changes nothing else.
 SIMULATOR = {"robot_description": "planar2", "rate": 200.0, "publish_clock": True, "lockstep": True,
              "lockstep_timeout": 60.0, "on_command_timeout": "brake"}
@@ -59,11 +64,13 @@ def domain() -> Iterator[None]:
 
 @contextlib.contextmanager
 def arm(
-    folder: Path, namespace: str, remapped: tuple[str, ...] = ()
+    folder: Path, namespace: str, controller: str = "computed_torque_controller", remapped: tuple[str, ...] = ()
 ) -> Iterator[list[NodeProcess]]:
     with contextlib.ExitStack() as stack:
         processes = []
-        for module, parameters in (("simulator", SIMULATOR), ("computed_torque_controller", CONTROLLER)):
+        floats = controller == "gravity_compensation"
+        own = {name: value for name, value in CONTROLLER.items() if not (floats and name == "gains")}
+        for module, parameters in (("simulator", SIMULATOR), (controller, own)):
             file = folder / f"{namespace.strip('/')}_{module}.yaml"
             file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
             ros = ["--ros-args", "--params-file", str(file), "-r", f"__ns:={namespace}"]
@@ -76,9 +83,7 @@ def arm(
 
 @pytest.fixture(scope="module")
 def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[NodeProcess]]:
-    # the topic of setpoints, named otherwise, is none of joint states
-    remapped = ("~/setpoints:=/x/zz_servo",)
-    with arm(tmp_path_factory.mktemp("left"), "/left", remapped) as processes:
+    with arm(tmp_path_factory.mktemp("left"), "/left") as processes:
         yield processes
 
 
@@ -101,37 +106,37 @@ def state(capsys: pytest.CaptureFixture[str], node: str = LEFT) -> tuple[int, di
     return code, json.loads(capsys.readouterr().out)[0]
 
 
-def test_trouble_has_its_cause():
+def test_joint_states_are_as_old_as_when_messages_were_last_received():
     node = RunningNode(LEFT, "controller")
-    node.mode = "waiting"
-    node.status = DiagnosticStatus(level=DiagnosticStatus.WARN, message="nothing was received on /clock")
-    assert trouble(node) == ("no usable joint state yet: nothing was received on /clock", "remove the cause")
     node.mode, node.joints, node.received_at = "holding", JointState(), time.monotonic() - 10.0
-    node.status = None
     node.note_age(node.received_at + 0.1)
     assert trouble(node) is None, "a pause of this process makes no joint state old"
     node.note_age(node.received_at + 0.9)
     assert "the last one came 0.90 s ago" in trouble(node)[0]
 
 
-def test_an_arm_is_at_rest_only_if_it_does_not_move_after_its_release(capsys, monkeypatch):
+def test_a_controller_that_waits_is_reported_with_the_cause_in_its_diagnostics():
+    node = RunningNode(LEFT, "controller")
+    node.mode = "waiting"
+    assert trouble(node)[0] == "no usable joint state yet"
+    node.status = DiagnosticStatus(level=DiagnosticStatus.WARN, message="nothing was received on /clock")
+    assert trouble(node) == ("no usable joint state yet: nothing was received on /clock", "remove the cause")
+
+
+def test_the_recovery_of_a_gate_is_not_that_of_a_controller(capsys):
     class Nodes:
         def spin(self, seconds: float) -> None:
             time.sleep(seconds)
-            node.joints.position[0] += speed * seconds
 
         def look(self) -> None:
             """Find nothing new."""
 
-    monkeypatch.setattr("rne_dynamics.cli.with_ros.stop.SETTLED", 0.5)
-    node = RunningNode("/left/node", "gate")
-    node.mode, node.controlled, node.age = "released", frozenset(["a"]), 0.0
-    for speed in (0.0, 1.0):
-        node.joints = JointState(name=["a"], position=[0.1], velocity=[speed])
-        assert await_rest(Nodes(), node, 2.0) is (speed == 0.0)
-    said = capsys.readouterr()
-    assert "service call /left/node/recover std_srvs/srv/Trigger" in said.out
-    assert "released, and the arm still MOVES" in said.err
+    for kind, advice in (("gate", "service call /left/node/recover std_srvs/srv/Trigger"), ("controller", "rne send")):
+        node = RunningNode("/left/node", kind)
+        node.mode, node.controlled, node.age = "released", frozenset(["a"]), 0.0
+        node.joints = JointState(name=["a"], position=[0.1])
+        assert await_rest(Nodes(), node, 2.0)
+        assert advice in capsys.readouterr().out
 
 
 def test_a_path_tolerance_does_not_outlast_an_interruption_while_it_is_set(left, capsys, monkeypatch):
@@ -172,7 +177,7 @@ def test_what_a_gripper_publishes_on_the_same_topic_is_not_the_arms(left, capsys
         states = gripper.create_publisher(JointState, "joint_states", 10)
 
         def publish() -> None:
-            while not ended.wait(0.01):
+            while not ended.wait(0.002):
                 states.publish(JointState(name=["finger"], position=[0.04], velocity=[0.0]))
 
         threads.submit(publish)
@@ -198,24 +203,98 @@ def test_the_fastest_move_arrives(left, capsys):
     assert done.returncode == 0, done.stderr
     assert f"{LEFT}: arrived" in done.stdout
     seconds = float(done.stdout.partition("moving for ")[2].partition(" s")[0])
-    assert 0.02 < seconds < 0.5 * quintic_duration([0.0, 0.0], [0.9, -0.9], [6.0, 6.0], scale=0.3)
+    assert 0.02 < seconds < 0.5 * quintic_duration([0.0, 0.0], [0.9, -0.9], VELOCITY, scale=0.3)
+
+
+@pytest.mark.soak
+def test_fastest_along_a_trajectory_without_toppra_and_of_a_controller_with_low_gains(left, tmp_path, capsys):
+    pytest.importorskip("toppra")
+    file = tmp_path / "way.yaml"
+    way = SampledTrajectory([0.0, 3.0, 6.0], [[0.0, 0.0], [0.5, -0.3], [-0.2, 0.4]], joint_names=("joint1", "joint2"))
+    write_trajectory(file, way)
+    words = ("--recover", "--fastest")
+    done = send("--trajectory", str(file), *words)
+    assert done.returncode == 0, done.stderr
+    assert "s, not 6.000, within 0.001 of its path" in done.stdout
+
+    without = tmp_path / "without"
+    without.mkdir()
+    (without / "toppra.py").write_text("raise ImportError")
+    done = send("joint1=0.2", *words, first=without)
+    assert done.returncode == 0, done.stderr
+    assert "retiming needs toppra" in done.stdout
+    assert "a quintic at 0.3 of the velocity" in done.stdout
+    refused = send("--trajectory", str(file), *words, first=without)
+    assert refused.returncode == 1
+    assert "retiming needs toppra" in refused.stderr
+    assert main(["send", "--node", LEFT, "joint1=0.3", "--duration", "1", *words]) == 1  # the fastest has no duration
+
+    set_gains(9.0, 6.0)
+    try:
+        done = send("joint1=1.2", "joint2=-1.8", *words, "--tolerance", "0.05")
+    finally:
+        set_gains(400.0, 40.0)
+    assert "the controller refuses the motion" in done.stdout, done.stdout + done.stderr
+    assert "Next: 50% of the accelerations" in done.stdout
+
+
+def set_gains(p: float, d: float) -> None:
+    """Change the gains of the left arm's controller."""
+    values = [
+        Parameter(f"gains.{joint}.{name}", value=value).to_parameter_msg()
+        for joint in ("joint1", "joint2") for name, value in (("p", p), ("d", d))
+    ]
+    with RunningNodes() as nodes:
+        nodes.find(LEFT)
+        request = SetParametersAtomically.Request(parameters=values)
+        assert nodes.call(SetParametersAtomically, f"{LEFT}/set_parameters_atomically", request).result.successful
+
+
+@pytest.mark.soak
+def test_a_node_that_does_not_run_is_no_success(left, capsys):
+    assert main(["stop", "--node", "/nobody/controller"]) == 1
+    assert "NOTHING WAS STOPPED: /nobody/controller does not answer. USE THE EMERGENCY STOP" in capsys.readouterr().err
+    assert main(["state", "--node", "/nobody/controller"]) == 1
+    assert f"running controllers: {LEFT}" in capsys.readouterr().err
+
+
+@pytest.mark.soak
+def test_a_trajectory_file_is_followed_within_a_path_tolerance(left, tmp_path, capsys):
+    file = tmp_path / "excite.yaml"
+    assert main(["excite", "planar2", "--seconds", "2", "--scale", "0.2", "--budget", "0.1", "--out", str(file)]) == 0
+    words = ["--trajectory", str(file), "--path-tolerance"]
+    done = send(*words, "1e-12", "--recover")
+    assert done.returncode == 1
+    assert "the arm left its path" in done.stderr
+    before = int(state(capsys)[1]["diagnostics"]["goals reached"])
+    done = send(*words, "0.2")
+    assert done.returncode == 0, done.stderr
+    assert f"{LEFT}: arrived" in done.stdout
+    assert int(state(capsys)[1]["diagnostics"]["goals reached"]) == before + 1
+    with RunningNodes() as nodes:
+        kept = read_parameters(nodes, nodes.controller(LEFT), "constraints.joint1.trajectory")
+    assert kept == [0.0], "the tolerance was for these motions alone"
 
 
 @pytest.mark.slow
 def test_motions_are_sent_judged_and_cancelled(left, capsys):
-    assert rne("send", "--recover", "joint1=10deg", "--duration", "1").returncode == 0
+    assert rne("send", "--recover", "joint1=0.1", "--duration", "1").returncode == 0
+    done = send("joint1=10deg", "--speed", "0.1")
+    assert done.returncode == 0, done.stderr
+    assert f"{LEFT}: arrived" in done.stdout
     _, report = state(capsys)
     assert report["joints"][0]["position"] == pytest.approx(0.1745, abs=0.01)
 
     before = int(report["diagnostics"]["goals reached"])
     small = send("joint1=0.1750", "--duration", "0.1")  # no longer than setpoints.timeout
     assert small.returncode == 0, small.stderr
-    wait_until(
-        lambda: int(state(capsys)[1]["diagnostics"]["goals reached"]) > before, PATIENCE, "its report: no setpoint"
-    )
+    deadline = time.monotonic() + 10.0
+    while int(state(capsys)[1]["diagnostics"]["goals reached"]) == before:
+        assert time.monotonic() < deadline, "a short motion is no setpoint"
+    assert state(capsys)[1]["diagnostics"]["setpoints"] == "0"
 
     for words, said in (
-        (["elbow=1"], "elbow"), (["1"], "1 values for 2 joints"),
+        (["joint1=99"], "outside its limits"), (["elbow=1"], "elbow"), (["1"], "1 values for 2 joints"),
         (["joint1=3.1"], "outside its limits"),  # inside those of the description, not of the controller's margin
     ):
         assert main(["send", "--node", LEFT, *words]) == 1
@@ -238,54 +317,132 @@ def test_motions_are_sent_judged_and_cancelled(left, capsys):
     assert "the motion is cancelled" in out
     assert "cancelled: the arm is at rest, before its goal" in out
     assert state(capsys)[1]["state"] == "holding"
-
-    done = send("joint1=0.0", "--duration", "1", "--path-tolerance", "1e-12")
-    assert done.returncode == 1
-    assert "the arm left its path" in done.stderr
-    with RunningNodes() as nodes:
-        kept = read_parameters(nodes, nodes.controller(LEFT), "constraints.joint1.trajectory")
-    assert kept == [0.0], "the tolerance was for that motion alone"
+    home = send("--home", "--duration", "1")
+    assert home.returncode == 0, home.stderr
 
 
-#: Runs `rne send`, which interrupts itself when that function of that file is called for the first time.
+#: Forks a process for each instant, which runs `rne send` and interrupts itself when that function of that file is
+#: called for the first time. Imports are made once, before; what sends no motion runs in parallel.
 INTERRUPTED = """
 import os, signal, sys
+import rne_dynamics.cli.main, rne_dynamics.cli.with_ros.send, rne_dynamics.ros.sessions.in_process
 from rne_dynamics.cli.start import main
 
-def look(frame, event, argument):
-    code = frame.f_code
-    if event == "call" and code.co_name == {name!r} and code.co_filename.endswith("/rne_dynamics/{file}.py"):
-        sys.setprofile(None)
-        os.kill(os.getpid(), signal.SIGINT)
+def run(number, file, name):
+    def look(frame, event, argument):
+        code = frame.f_code
+        if event == "call" and code.co_name == name and code.co_filename.endswith(f"/rne_dynamics/{{file}}.py"):
+            sys.setprofile(None)
+            os.kill(os.getpid(), signal.SIGINT)
 
-sys.argv = ["rne", "send", "joint1=0.3", "--duration", "0.5", "--node", {node!r}]
-sys.setprofile(look)
-sys.exit(main())
+    for stream in ("stdout", "stderr"):
+        os.dup2(os.open(f"{folder}/{{number}}.{{stream}}", os.O_CREAT | os.O_WRONLY), getattr(sys, stream).fileno())
+    sys.argv = ["rne", "send", "joint1=0.3", "--duration", "0.5", "--node", {node!r}]
+    sys.setprofile(look)
+    sys.exit(main())
+
+def wait():
+    process, status = os.wait()
+    with open(f"{folder}/{{running.pop(process)}}.code", "w") as file:
+        file.write(str(os.waitstatus_to_exitcode(status)))
+
+running = {{}}
+for number, (file, name) in enumerate({instants!r}):
+    while len(running) >= (1 if number >= {first!r} else {together!r}):
+        wait()
+    process = os.fork()
+    if not process:
+        run(number, file, name)
+    running[process] = number
+while running:
+    wait()
 """
 INSTANTS = (  # in the order in which they come; the motion is sent in `_send`
-    ("cli/arguments", "declare"), ("ros/sessions/running_nodes", "read_model"), ("ros/node/process", "run"),
-    ("ros/move", "_send"), ("ros/node/process", "serve_last_requests"), ("cli/start", "ended"),
+    ("cli/arguments", "declare"), ("ros/sessions/running_nodes", "__init__"), ("ros/sessions/running_nodes", "look"),
+    ("ros/sessions/running_nodes", "read_model"), ("control/motion/limits", "parse_goal"),
+    ("ros/sessions/running_nodes", "__exit__"), ("ros/sessions/in_process", "send"), ("ros/node/process", "run"),
+    ("ros/node/process", "end_with_parent"), ("ros/move", "__init__"), ("ros/move", "build"),
+    ("ros/node/process", "settle"), ("ros/move", "begin"), ("ros/move", "_on_state"), ("ros/move", "_send"),
+    ("ros/move", "_judge"), ("ros/move", "_finish"), ("ros/node/process", "serve_last_requests"),
+    ("ros/node/process", "__exit__"), ("cli/start", "ended"),
 )  # fmt: skip
+#: The first of them with a motion.
+SENT = INSTANTS.index(("ros/move", "_send"))
+
+
+@pytest.fixture(scope="module")
+def interrupted(left, tmp_path_factory) -> Path:
+    """Exit code and output of a process for each instant."""
+    folder = tmp_path_factory.mktemp("interrupted")
+    script = INTERRUPTED.format(folder=folder, node=LEFT, instants=INSTANTS, first=SENT, together=4)
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=600, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    return folder
 
 
 @pytest.mark.slow
-def test_send_interrupted_at_any_instant_is_130_and_a_line(left):
-    for file, name in INSTANTS:
-        done = subprocess.run(
-            [sys.executable, "-c", INTERRUPTED.format(file=file, name=name, node=LEFT)], check=False,
-            capture_output=True, text=True, timeout=200, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )
-        assert done.returncode == 130, (file, name, done.stderr)
-        assert done.stderr.endswith("interrupted\n")
-        assert done.stderr.count("\n") == 1
-        assert ("moving for" in done.stdout) is ((file, name) in INSTANTS[3:])
+@pytest.mark.parametrize(("file", "name"), INSTANTS)
+def test_send_interrupted_at_any_instant_is_130_and_a_line(interrupted, file, name):
+    number = INSTANTS.index((file, name))
+    code, out, error = ((interrupted / f"{number}.{part}").read_text() for part in ("code", "stdout", "stderr"))
+    assert code == "130", error
+    assert error.endswith("interrupted\n")
+    assert error.count("\n") == 1
+    assert ("moving for" in out) is (number >= SENT)
 
 
 @pytest.mark.slow
-def test_of_several_arms_each_one_s_faults_stale_states_and_silence_are_reported(left, tmp_path, capsys):
-    """The left controller may serve its last request once it goes on: no test after this one needs it."""
+def test_setpoints_on_another_topic_are_not_taken_for_joint_states(tmp_path, capsys):
+    with arm(tmp_path, "/streamed", remapped=("~/setpoints:=/x/zz_servo",)):
+        _, report = state(capsys, "/streamed/computed_torque_controller")
+    assert report["joints"]
+
+
+@pytest.mark.slow
+def test_an_arm_that_floats_is_sent_nowhere(tmp_path):
+    with arm(tmp_path, "/floating", "gravity_compensation"):
+        refused = rne("send", "joint1=0.1", "--node", "/floating/gravity_compensation")
+    assert refused.returncode == 1
+    assert refused.stderr == (
+        "rne send: /floating/gravity_compensation follows no trajectories; use computed_torque_controller\n"
+    )
+
+
+@pytest.mark.slow
+def test_of_several_controllers_one_must_be_named_and_all_are_stopped(left, tmp_path, capsys):
+    with arm(tmp_path, "/right"):
+        assert f"2 controllers run; choose one by --node: {LEFT}, {RIGHT}" in rne("send", "joint1=0.1").stderr
+        assert main(["stop"]) == 0
+        out = capsys.readouterr().out
+        assert f"{LEFT}: released" in out
+        assert f"{RIGHT}: released" in out
+
+
+@pytest.mark.slow
+def test_a_controller_that_does_not_answer_is_reported_loudly(left, capsys):
+    """It may serve the request once it goes on: no test after this one needs the left arm."""
+    freeze(left[1])
+    try:
+        assert main(["stop", "--node", LEFT]) == 1
+    finally:
+        thaw(left[1])
+    error = capsys.readouterr().err
+    assert LEFT in error
+    assert "ANSWER. USE THE EMERGENCY STOP" in error.replace("does not answer", "DOES NOT ANSWER")
+
+
+@pytest.mark.slow
+def test_an_arm_that_moves_after_its_release_is_not_reported_as_stopped(tmp_path, capsys):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(SIMULATOR, "on_command_timeout", "zero_effort")
+        patch.setitem(SIMULATOR, "friction", False)
+        with arm(tmp_path, "/falling"):
+            assert main(["stop", "--node", "/falling/computed_torque_controller"]) == 1
+    assert "released, and the arm still MOVES" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_faults_and_stale_joint_states_are_reported_with_their_remedies(tmp_path, capsys):
     with arm(tmp_path, "/pushed") as (simulator, _), session_node("pusher", "/pushed") as pusher:
-        assert f"2 controllers run; choose one by --node: {LEFT}, {PUSHED}" in rne("send", "joint1=0.1").stderr
         wrenches = pusher.create_publisher(WrenchStamped, "simulator/wrench", 10)
         wait_until(wrenches.get_subscription_count, PATIENCE, "the simulator's topic", [simulator])
         push = WrenchStamped()
@@ -319,11 +476,3 @@ def test_of_several_arms_each_one_s_faults_stale_states_and_silence_are_reported
         assert code == 1
         assert "joint states" in report["trouble"]
         assert "check the driver" in report["remedy"]
-        freeze(left[1])
-        try:
-            assert main(["stop"]) == 1
-        finally:
-            thaw(left[1])
-        said = capsys.readouterr()
-        assert f"{LEFT} DOES NOT ANSWER. USE THE EMERGENCY STOP" in said.err
-        assert f"{PUSHED}: stop requested" in said.out

@@ -128,6 +128,39 @@ def test_a_stream_is_followed_and_ends_at_rest(arm, ahead):
     check(arm, arrivals(50.0, 2.0, 1), ahead, 4e-3)
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("ahead", [None, 0.0], ids=["own topic", "trajectory topic"])
+@pytest.mark.parametrize(("rate", "seconds"), [(50.0, 30.0), (250.0, 30.0), (1000.0, 5.0)])
+def test_streams_with_jitter_and_losses(arm, rate, seconds, ahead):
+    """A minute at 1000 Hz too is in the tests of the motion alone; here each message is a round of three processes."""
+    check(arm, arrivals(rate, seconds, 2), ahead, 4e-3)
+
+
+@pytest.mark.slow
+def test_sliding_windows_are_followed(arm):
+    """As newer versions of MoveIt Servo send them: from 0.1 s ago to 66 ms ahead, every 34 ms."""
+    arm.run(0.2)
+    home, period = arm.way[-1], 0.034
+    arm.home = home
+    off = []
+    for k in range(60):
+        now, points = arm.peer.now(), []
+        for j in range(6):  # the first is due 0.1 s ago
+            q, qd = MOTION.at(max(k * period - 0.1 + j * 0.033, 0.0))
+            points.append(JointTrajectoryPoint(
+                positions=(home + q).tolist(), velocities=qd.tolist(), time_from_start=duration_message(j * 0.033)
+            ))
+        message = JointTrajectory(joint_names=JOINTS, points=points)
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(now - 100_000_000, 10**9)
+        arm.deliver(arm.trajectories, message)
+        arm.run(period)
+        off.append(arm.way[-1] - home - MOTION.at((k + 1) * period)[0])
+    assert np.sqrt((np.array(off)[30:] ** 2).mean()) < 5e-3
+    assert arm.peer.mode(NODE) == "tracking"
+    arm.run(1.0)
+    assert arm.peer.mode(NODE) == "holding"
+
+
 def test_a_lone_trajectory_of_one_point_and_what_is_refused(arm):
     """A trajectory that is due later is none of a stream; the log says what is wrong with a setpoint."""
     output = arm.process.output

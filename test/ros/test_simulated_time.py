@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import time
 
 import numpy as np
 import pytest
+from lifecycle_msgs.msg import Transition
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 from support.frozen import freeze, program, thaw
 from trajectory_msgs.msg import JointTrajectory
@@ -113,6 +116,49 @@ def test_a_paused_stepped_and_reset_simulation_is_no_fault_and_a_signal_ends_eve
     process.signal(signal.SIGINT)
     assert process.wait(PATIENCE) == 0
     assert peer.efforts()[-1] == [0.0, 0.0]
+    simulator.stop()
+
+
+@pytest.mark.slow
+def test_in_lockstep_an_inactive_controller_holds_nothing_up_and_misses_no_state_once_it_is_active(start, make_peer):
+    simulator = start("simulator", robot_description="planar2", rate=250.0, **IN_STEP, diagnostics_period=0.5)
+    process, peer = controller(start, startup_check__duration=0.0, autostart=False), make_peer(JOINTS)
+    states = TopicRecorder(peer.node, JointState, "joint_states", depth=10_000)
+    both = [simulator, process]
+    assert peer.transition(CONTROLLER, Transition.TRANSITION_CONFIGURE)
+    further(states, 100, both)
+    assert peer.transition(CONTROLLER, Transition.TRANSITION_ACTIVATE)
+    wait_until(lambda: peer.mode(CONTROLLER) == "holding", START, "the controller to hold", both)
+    further(states, 100, both)
+    assert peer.transition(CONTROLLER, Transition.TRANSITION_DEACTIVATE)
+    further(states, 100, both)
+    assert account(peer)["missed replies"] == "0"
+    assert "lock-step" not in simulator.output()
+    for node in (process, simulator):
+        node.stop()
+
+
+def test_after_the_timeout_it_goes_on_without_waiting_until_the_next_command(start, make_peer):
+    simulator, peer = start(
+        "simulator", robot_description="planar2", rate=250.0, lockstep=True, lockstep_timeout=0.2, command_timeout=0.0,
+    ), make_peer(JOINTS)
+    states = TopicRecorder(peer.node, JointState, "joint_states")
+    commands = peer.node.create_publisher(Float64MultiArray, "effort_controller/commands", OFFERED)
+    wait_until(lambda: states.latest() is not None and commands.get_subscription_count(), START, "it", [simulator])
+
+    def goes_on(why):
+        further(states, 10, [simulator])
+        assert len({stamp_of(states.decode(sample)) for sample in states.samples}) > 10, why
+
+    def timed_out():
+        if next(polls) % 100 == 0:  # a command may be lost before the simulator has seen who sends it
+            commands.publish(Float64MultiArray(data=[0.0, 0.0]))
+        return "lockstep_timeout" in simulator.output()
+
+    polls = itertools.count()
+    goes_on("states before the first command, for which nothing waits")
+    wait_until(timed_out, PATIENCE, "the end of the wait for a command", [simulator])
+    goes_on("states after the wait")
     simulator.stop()
 
 

@@ -105,6 +105,50 @@ def _fresh(arm):
     assert arm.call("reset").success
 
 
+def test_the_arm_is_held_still_until_the_first_command(arm):
+    first = arm.now()
+    assert dict(zip(first.name, first.position, strict=True)) == {
+        "joint1": 0.0, "joint2": 0.2, "joint3": -0.4, "joint4": 0.0, "joint5": 0.0, "joint6": 0.0
+    }
+    time.sleep(0.3)
+    later = arm.now()
+    assert later.position == first.position
+    assert not any(later.velocity)
+
+
+def test_stamps_advance_by_the_period_and_the_clock_with_them(arm):
+    arm.now()
+    wait_until(lambda: arm.states.latest() and len(arm.states.samples) > 100, PATIENCE, "states", [arm.process])
+    stamps = [stamp_of(arm.states.decode(s)) for s in arm.states.samples]
+    assert set(np.diff(stamps)) == {2_000_000}
+    arm.clock.drain()
+    clock = [(c.sec, c.nanosec) for c in (arm.clock.decode(s).clock for s in arm.clock.samples)]
+    assert divmod(stamps[50], 1_000_000_000) in clock
+
+
+def test_commands_are_in_the_order_of_the_joints_parameter(arm):
+    arm.pause(True)
+    arm.quiet()
+
+    def stepped() -> bool:
+        arm.command([10.0, -20.0, 30.0, 1.0, 2.0, 3.0])
+        assert arm.call("step").success
+        state = arm.states.latest()
+        return state is not None and any(state.effort)
+
+    wait_until(stepped, PATIENCE, "a state after the command", [arm.process])
+    assert list(arm.states.latest().effort) == [-20.0, 30.0, 10.0, 1.0, 2.0, 3.0]
+
+
+def test_commands_that_are_no_efforts_are_refused(arm):
+    for bad in ([float("nan")] + [0.0] * 5, [0.0] * 5, []):
+        arm.command(bad)
+        time.sleep(0.1)
+        message = arm.now()
+        assert not any(message.velocity), "the brakes are still on"
+        assert np.isfinite(message.position).all()
+
+
 def test_paused_it_is_stepped_held_until_the_first_good_command_whose_order_is_that_of_the_joints_parameter(arm):
     assert not arm.call("step").success
     first = arm.now()
@@ -139,6 +183,75 @@ def test_with_gravity_torque_it_stays_without_effort_it_falls_and_a_reset_brakes
     after = arm.now()
     assert after.position[1] == 0.2
     assert stamp_of(after) > before - 50_000_000, "time is set back a little"
+
+
+def test_pause_stops_the_stream_and_step_gives_one_state_each(arm):
+    assert not arm.call("step").success
+    arm.pause(True)
+    arm.quiet()
+    time.sleep(0.1)
+    arm.states.drain()
+    assert arm.states.samples == []
+    for _ in range(3):
+        assert arm.call("step").success
+    wait_until(lambda: arm.states.latest() and len(arm.states.samples) == 3, PATIENCE, "three states", [arm.process])
+    arm.pause(False)
+    arm.now()
+
+
+def test_a_wrench_acts_from_its_stamp_on(arm):
+    push = WrenchStamped()
+    push.header.frame_id = "link1"
+    begin = stamp_of(arm.hold(0.2)) + 600_000_000
+    for after, torque in ((0, 80.0), (200_000_000, 0.0)):
+        push.header.stamp.sec, push.header.stamp.nanosec = divmod(begin + after, 1_000_000_000)
+        push.wrench.torque.z = torque
+        arm.wrenches.publish(push)
+    moving = arm.hold_until(lambda state: state.velocity[0] != 0.0, "the wrench")
+    assert stamp_of(moving) > begin
+    arm.hold_until(lambda state: state.velocity[0] == 0.0, "its end, after which friction stops the joint")
+    push.header.stamp.sec += 100
+    arm.wrenches.publish(push)
+    wait_until(lambda: "s after the last joint state" in arm.process.output(), PATIENCE, "the refusal", [arm.process])
+
+
+def test_of_a_stream_of_wrenches_the_newest_is_soon_in_force(arm):
+    push = WrenchStamped()
+    push.header.frame_id = "link1"
+    push.wrench.torque.z = 0.1  # friction holds joint 1 against it
+    arm.hold(0.1)
+    for _ in range(90):
+        arm.wrenches.publish(push)
+        still = arm.hold(1.0 / 60.0)
+    assert still.velocity[0] == 0.0
+    push.wrench.torque.z = 80.0
+    arm.pause(True)
+    arm.wrenches.publish(push)
+
+    def stepped() -> bool:
+        tau = rne.gravity_torque(ROBOT, np.array(still.position))
+        arm.command([tau[2], tau[0], tau[1], *tau[3:]])
+        assert arm.call("step").success
+        state = arm.states.latest()
+        return state is not None and state.velocity[0] != 0.0
+
+    steps = next(k for k in range(1000) if stepped())
+    assert steps < 60, "not after the 90 before it, one a step"
+
+
+def test_wrenches_on_unknown_links_and_nan_are_refused(arm):
+    push = WrenchStamped()
+    for frame, torque in (("no_such_link", 1.0), ("link1", float("nan"))):
+        push.header.frame_id, push.wrench.torque.z = frame, torque
+        arm.wrenches.publish(push)
+    wait_until(lambda: arm.process.output().count("wrench refused") >= 2, PATIENCE, "two refusals", [arm.process])
+    assert "link" in arm.process.output()
+    assert np.isfinite(arm.hold(0.1).position).all()
+
+
+def test_a_command_that_is_not_renewed_times_out(arm):
+    arm.command_until([0.0, 60.0, 30.0, 0.0, 0.0, 0.0], lambda state: any(state.effort), "the command")
+    wait_until(lambda: not any(arm.now().effort), PATIENCE, "the time-out", [arm.process])
 
 
 def test_a_wrench_acts_from_its_stamp_on_and_others_are_refused(arm):

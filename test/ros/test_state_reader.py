@@ -73,6 +73,17 @@ def test_every_message_is_read_as_by_rclpy_the_first_time_and_the_second(names, 
     assert len(reader._known) == good, "and is remembered, once"
 
 
+def test_messages_of_several_senders_by_turns():
+    reader = StateReader(JOINTS)
+    kinds = [
+        {"names": ["gripper"]}, {}, {"velocity": False}, {"effort": False}, {"names": [*JOINTS, "d"]}, {"names": []},
+    ]
+    for _ in range(3):
+        for kind in kinds:
+            agree(reader, serialize_message(message(**kind)))
+    assert len(reader._known) == len(kinds)
+
+
 def test_a_stream_that_never_looks_the_same_is_read_all_the_same():
     reader = StateReader(JOINTS)
     for k in range(30):
@@ -119,6 +130,18 @@ def test_hostile_bytes_are_read_as_by_rclpy_or_refused():
     assert read > 30
 
 
+def test_big_endian_is_left_to_rclpy():
+    """A message of another machine: rclpy reads it, we do not."""
+    big = b"\x00\x00\x00\x00" + struct.pack(">iI", 3, 4) + struct.pack(">I", 1) + b"\0" + b"\0" * 3
+    big += struct.pack(">I", 3) + b"".join(struct.pack(">I", len(n) + 1) + n.encode() + b"\0" * (4 - len(n) % 4)
+                                           for n in ("a", "c")) + struct.pack(">I", 6) + b"elbow\0\0\0"
+    big += b"\0" * (-(len(big) - 4 + 4) % 8)
+    reader = StateReader(JOINTS)
+    agree(reader, big)
+    assert joint_state_layout(big) is None
+    assert not reader._known
+
+
 def test_bytes_that_differ_from_what_rclpy_reads_are_not_kept():
     data = serialize_message(message())
     layout = joint_state_layout(data)
@@ -160,3 +183,21 @@ def test_numbers_of_an_array_are_read_as_by_rclpy(numbers, label):
             with pytest.raises(ControlError):
                 reader.read(data[:-9])
         np.testing.assert_array_equal(reader.read(data + bytes(8)), given)
+
+
+def test_hostile_arrays():
+    whole = serialize_message(Float64MultiArray(data=[0.0, 0.0, 7.0]))
+    warm = NumbersReader()
+    for place in range(len(whole)):
+        for bit in range(8):
+            warm.read(whole)
+            changed = bytearray(whole)
+            changed[place] ^= 1 << bit
+            data = bytes(changed)
+            try:
+                expected = np.array(deserialize_message(data, Float64MultiArray).data)
+            except (RuntimeError, UnicodeDecodeError):
+                with pytest.raises(ControlError):
+                    warm.read(data)
+                continue
+            np.testing.assert_array_equal(warm.read(data), expected)

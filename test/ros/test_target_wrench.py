@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 from geometry_msgs.msg import WrenchStamped
+from std_srvs.srv import Trigger
 
 import rne_dynamics as rne
 from rne_dynamics.ros.messages.topic_wait import OFFERED
@@ -70,6 +71,19 @@ def sender(in_lockstep):
     process.signal(signal.SIGKILL)  # simulated time stands still: it would wait for the end of its stop
 
 
+@pytest.mark.slow
+def test_the_law_s_lists_are_parameters_its_link_stays_and_its_limits_are_live(sender):
+    peer, away = sender.peer, AT + np.array([0.02, 0.0, 0.01, 0.0, 0.0, 0.0])
+    peer.lead(AT, away, 0.002)
+    np.testing.assert_allclose(peer.stream(away, 1.0)[-1], expected(away, force_limit=30.0), atol=1e-6)
+    assert "stays tool0" in peer.set_parameters(NODE, cartesian_impedance__link="link3").reason
+    assert peer.set_parameters(NODE, cartesian_impedance__force_limit=5.0).successful
+    np.testing.assert_allclose(peer.stream(away, 1.0)[-1], expected(away, force_limit=5.0), atol=1e-6)
+    assert "force_limit" in peer.set_parameters(NODE, cartesian_impedance__force_limit=-5.0).reason
+    assert peer.set_parameters(NODE, cartesian_impedance__force_limit=30.0).successful
+    peer.lead(away, AT, 0.002)
+
+
 def test_a_wrench_is_applied_in_either_frame_within_limits_and_ends_with_its_messages(sender):
     J, wrench = rne.jacobian(ROBOT, AT, LINK), np.array([5.0, -3.0, 12.0, 0.5, 0.2, -0.4])
     R = rne.forward_kinematics(ROBOT, AT)[LINK][:3, :3]
@@ -81,3 +95,16 @@ def test_a_wrench_is_applied_in_either_frame_within_limits_and_ends_with_its_mes
     assert "its force of 90 N is limited to 30 N" in sender.process.output()
     sender.until(sender.plain)
     assert sender.peer.mode(NODE) == "holding"
+
+
+def test_under_another_law_it_is_refused_with_what_to_do(sender):
+    assert sender.peer.call(Trigger, f"{NODE}/computed_torque", Trigger.Request()).success
+    sender.refused("applies no wrench; change to cartesian_impedance", np.ones(6))
+
+
+def test_external_efforts_are_tared_though_nobody_reads_them(sender):
+    assert sender.peer.call(Trigger, f"{NODE}/tare", Trigger.Request()).success
+    deadline = time.monotonic() + START
+    while "external efforts are tared" not in sender.process.output():
+        assert time.monotonic() < deadline, sender.process.output()
+        sender.peer.stream(AT, 0.05)

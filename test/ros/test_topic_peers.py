@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
+from lifecycle_msgs.msg import Transition
 from rclpy.qos import QoSProfile
-from std_msgs.msg import Bool
+from std_msgs.msg import Bool, String
 from trajectory_msgs.msg import JointTrajectory
 
 import rne_dynamics as rne
+from rne_dynamics.description.share import share_file
+from rne_dynamics.ros.messages.topic_wait import LATCHED
 from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import SEES_AGAIN, START, STEP, through
 
 ROBOT = rne.load_urdf("planar2")
+TURNED = replace(ROBOT, gravity=np.array([0.0, 0.0, -5.0]))
 Q = [0.3, -0.5]
 NODE = "computed_torque_controller"
 
@@ -63,3 +70,28 @@ def test_motions_are_refused_unless_the_drives_are_said_to_act(in_lockstep, make
     reach("holding")
     is_refused()
     peer.hurry()
+
+
+@pytest.mark.slow
+def test_cleanup_forgets_the_description_that_came_on_its_topic(start, make_peer):
+    peer = make_peer(ROBOT.joint_names)
+    text = share_file("urdf/planar2.urdf").read_text(encoding="utf-8")
+    described = peer.node.create_publisher(String, "robot_description", LATCHED)
+    described.publish(String(data=text))
+    process = start(NODE, autostart=False, state_timeout=5.0, gravity=[0.0, 0.0, -5.0], **SEES_AGAIN)
+    wait_until(lambda: described.get_subscription_count() or "autostart is off" in process.output(), START, "it",
+               [process])
+
+    def held() -> np.ndarray:
+        assert peer.transition(NODE, Transition.TRANSITION_CONFIGURE)
+        assert peer.transition(NODE, Transition.TRANSITION_ACTIVATE)
+        effort = np.array(peer.answer(Q))
+        assert peer.transition(NODE, Transition.TRANSITION_DEACTIVATE)
+        assert peer.transition(NODE, Transition.TRANSITION_CLEANUP)
+        return effort
+
+    light = held()
+    np.testing.assert_allclose(light, rne.gravity_torque(TURNED, np.array(Q)), atol=1e-6)
+    described.publish(String(data=text.replace('<mass value="', '<mass value="2')))
+    wait_until(lambda: bool(np.all(np.abs(held()) > 2.0 * np.abs(light))), START, "gravity of the new description",
+               [process])

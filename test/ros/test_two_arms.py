@@ -48,6 +48,13 @@ def test_in_lock_step_no_reply_is_missed_on_a_busy_computer():
         assert 0 < figures["states"] <= SECONDS * RATE, "the record may miss some on a busy computer"
 
 
+@pytest.mark.soak
+def test_in_real_time_they_are_as_far_apart():
+    result = both("realtime")  # whether the arms are stopped depends on the computer, as with hardware
+    apart(result)
+    assert result["clocks"] == {"/clock": 0, "/left/clock": 0, "/right/clock": 0}
+
+
 def test_two_simulations_that_publish_one_clock_say_so(namespace):
     def simulator(arm: str) -> NodeProcess:
         return NodeProcess("simulator", [

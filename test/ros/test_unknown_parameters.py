@@ -12,7 +12,7 @@ from support.hardware_files import flat
 from support.parameter_page import NODES
 
 from rne_dynamics.errors import ParameterError
-from rne_dynamics.ros.parameters.files import JTC
+from rne_dynamics.ros.parameters.files import JOINT, JTC
 from rne_dynamics.ros.parameters.table import ParameterTable
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
@@ -74,6 +74,19 @@ def test_a_name_that_may_be_of_a_joint_is_refused_once_the_joints_are_known(tabl
     with pytest.raises(ParameterError) as error:
         table_of(node, {name: 3.0})
     assert all(other in str(error.value) for other in near)
+
+
+def test_every_fault_is_named_at_once(table_of):
+    with pytest.raises(ParameterError) as error:
+        table_of(CTC, {"limits.joint1.efort": 3.0, "gains.joint2.p": -1.0, "gains.joint7.p": 1.0})
+    for name in ("limits.joint1.efort", "gains.joint2.p", "gains.joint7.p"):
+        assert name in str(error.value)
+
+
+def test_rclpy_s_own_are_left_to_rclpy(table_of):
+    qos = "qos_overrides./joint_states.subscription.depth"
+    table = table_of(CTC, {"use_sim_time": True, "start_type_description_service": True, qos: 5})
+    assert [qos in text for text in table.logged.warnings] == [True], "it is taken by no topic, so it is named"
 
 
 def test_joints_that_are_left_out_are_named_in_a_warning(table_of):
@@ -144,3 +157,23 @@ def test_what_cannot_be_done_as_jtc_does_it_is_refused_with_the_reason(table_of,
         table_of(CTC, given)
     assert f"parameter {name} is" in str(error.value)
     assert said in str(error.value)
+
+
+def test_the_table_of_aliases_is_sound():
+    ours = {p.name for p in NODES[CTC]}
+    assert len({entry.name for entry in JTC}) == len(JTC)
+    for entry in JTC:
+        assert entry.name not in ours, "the same name needs no entry"
+        assert bool(entry.ours) != bool(entry.does)
+        assert not entry.ours or entry.ours in ours
+        assert (JOINT in entry.name) == (JOINT in entry.ours) or not entry.ours
+
+
+def test_a_refused_start_can_be_repeated_with_other_values(table_of):
+    table = table_of(CTC, {"gains.joint1.p": "much", "gains.joint2.p": 5.0}, joints=None)
+    with pytest.raises(ParameterError, match=r"gains\.joint1\.p"):
+        table.declare_joints(JOINTS)
+    node = table._node
+    assert node.set_parameters([RosParameter("gains.joint1.p", value=7.0)])[0].successful
+    table.declare_joints(JOINTS)
+    assert [table[f"gains.{joint}.p"] for joint in JOINTS] == [7.0, 5.0, 400.0]

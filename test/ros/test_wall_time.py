@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
+from sensor_msgs.msg import JointState
+from support.frozen import freeze, program, thaw
 
+from rne_dynamics.ros.messages.publishers import stamp_of
+from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.move import StampClock
+from rne_dynamics.ros.sessions.processes import wait_until
 from rne_dynamics.ros.simulator_report import GAIN, WallTime
+
+from .peer import PATIENCE, START, account
 
 SECOND, PERIOD = 1_000_000_000, 0.01
 
@@ -52,3 +61,30 @@ def test_a_move_takes_the_time_of_the_stamps_however_slowly_they_come():
     before = unstamped.passed
     unstamped.take(0, 7.5)
     assert unstamped.passed - before == pytest.approx(0.5)
+
+
+@pytest.mark.slow
+def test_a_simulator_that_was_frozen_says_how_far_it_is_behind_publishes_every_state_and_catches_up(start, make_peer):
+    """In real time: the stamps follow the wall clock again."""
+    simulator, peer = start(
+        "simulator", script=program("simulator"), robot_description="planar2", rate=100.0, diagnostics_period=0.5,
+    ), make_peer([])
+    states = TopicRecorder(peer.node, JointState, "joint_states", depth=10_000)
+    wait_until(lambda: states.latest() is not None, START, "the simulator", [simulator])
+    freeze(simulator)
+    time.sleep(0.5)
+    thaw(simulator)
+    wait_until(lambda: "behind the wall clock" in simulator.output(), PATIENCE, "the warning", [simulator])
+
+    lags = []
+
+    def catches_up() -> bool:
+        """Between two reports: a computer that stalls more than 4 % of the time never lets it catch up in all."""
+        lags.append(float(account(peer)["behind the wall clock (s)"]))
+        return len(lags) > 1 and lags[-1] < lags[-2]
+
+    wait_until(catches_up, PATIENCE, "a simulation that catches up", [simulator])
+    states.drain()
+    stamps = np.array([stamp_of(states.decode(sample)) for sample in states.samples])
+    assert set(np.diff(stamps)) == {10_000_000}
+    simulator.stop()
