@@ -18,10 +18,9 @@ from rich.markup import escape
 from rich.text import Text
 
 from rne_dynamics.cli.answer import Rows, console, ended_by_sigterm, progress_bar
-from rne_dynamics.cli.arguments import REPORT, argument, flag, several, whole
+from rne_dynamics.cli.arguments import argument, flag, several, whole
 from rne_dynamics.cli.main import run_command
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.figures.report import FORMATS, Report
 from rne_dynamics.figures.style import output_file
 
 NAME = "python test/faults"
@@ -37,7 +36,6 @@ examples (or with make: make faults FAULTS_ARGS="--only process"):
   python test/faults --arm all                every fault on all of its arms
   python test/faults --law joint_impedance    under another law
   python test/faults --json > faults.json
-  python test/faults --report faults.html     a page to send to others
   python test/faults --table test/faults/README.md   the whole campaign; write the table if all pass
 
 Every fault is injected into a real controller process over real ROS 2 topics; the arm behind them is simulated.
@@ -65,7 +63,6 @@ ARGUMENTS = (
     argument("--workers", type=whole(1, 16), metavar="N", help="number of controllers in parallel (default: 3)"),
     argument("--table", type=Path, metavar="FILE",
              help="page whose table of faults is updated if the whole campaign passes"),
-    REPORT,
 )  # fmt: skip
 
 
@@ -75,8 +72,6 @@ def run(args: argparse.Namespace) -> int:
         raise ArgumentError("--table is for the whole campaign; leave --only out")
     if args.table is not None and args.arm not in ("", "all"):
         raise ArgumentError("--table is for the whole campaign; leave --arm out, or give all")
-    if args.report:
-        output_file(args.report, FORMATS, "--report")
     if args.table is not None:
         output_file(args.table, (), "--table")
     workers = campaign.WORKERS if args.workers is None else args.workers
@@ -91,14 +86,10 @@ def run(args: argparse.Namespace) -> int:
     began = time.monotonic()
     results = _injected(cases, workers, args.foreign)
     seconds = time.monotonic() - began
-    if args.report:
-        write_report(args.report, args.command_line, results, seconds)
     if args.json:
         print(json.dumps(figures(results, seconds), indent=2))
     else:
         _print(results, seconds)
-        if args.report:
-            console().print(f"report: {args.report}")
     passed = all(result.passed for result in results)
     if page is not None and passed:
         args.table.write_text(page, encoding="utf-8")
@@ -169,23 +160,3 @@ def _summary(results: Sequence[Result], seconds: float) -> str:
         f"{sum(r.passed for r in results)} of {len(results)} faults caused the documented reaction; "
         f"{sum(r.efforts for r in results)} efforts checked in {seconds:.0f} s"
     )
-
-
-def write_report(path: Path, command: str, results: Sequence[Result], seconds: float) -> None:
-    """Write the page of a campaign, with failures first."""
-    page = Report("Faults injected into a running controller")
-    page.verdict(all(r.passed for r in results), _summary(results, seconds))
-    page.text(
-        "Every fault was injected into a real controller process over ROS 2 topics; the arm behind them was simulated. "
-        "Every effort on the topic was checked: finite, within its limit, and within the effort rate."
-    )
-    ordered = sorted(results, key=lambda r: r.passed)
-    rows = [
-        [r.fault.kind, r.fault.name, r.fault.injected, r.fault.reaction if r.passed else r.failure,
-         "safe" if r.passed else "NOT SAFE", str(r.efforts), f"{r.seconds:.1f}"]
-        for r in ordered
-    ]  # fmt: skip
-    header = ["kind", "fault", "injected", "reaction", "result", "efforts", "s"]
-    page.table(header, rows, left=5, bad=[k for k, r in enumerate(ordered) if not r.passed])
-    page.circumstances(command)
-    page.save(path)

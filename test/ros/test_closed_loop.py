@@ -74,24 +74,12 @@ def test_it_follows_a_quintic_at_the_stamps_of_the_states(rig):
     rig.arrive(goal)
 
 
-def test_of_some_joints_the_others_hold(rig):
-    rig.states.samples.clear()
-    rig.send([JOINTS[3], JOINTS[0]], (0.5, [0.2, 0.1]))
-    rig.arrive(np.array([0.1, HOME[1], HOME[2], 0.2]))
-    way = np.array([rig.states.decode(sample).position for sample in rig.states.samples])
-    assert np.abs(way - HOME)[:, [1, 2]].max() < 1e-3, "on the way too, however late replies are"
-
-
 def test_the_move_command_takes_the_arm_there_and_says_so_or_fails_with_a_reason(rig, start):
-    refused = {
-        "outside its limits": start("move", ["joint1=99"]),
-        "does not listen": start("move", ["-0.5", "0", "0.1", "0", "--controller", "nobody", "--timeout", "0.5"]),
-    }
+    refused = start("move", ["-0.5", "0", "0.1", "0", "--controller", "nobody", "--timeout", "0.5"])
     process = start("move", ["joint1=0.3", "joint3=0.1", "--duration", "0.6"])
     assert process.wait(START) == 0, process.output()
     assert "arrived" in process.output()
     rig.arrive(np.array([0.3, 0.0, 0.1, 0.0]))
-    for said, process in refused.items():
-        assert process.wait(START) == 1
-        assert said in process.output()
-        assert "Traceback" not in process.output()
+    assert refused.wait(START) == 1
+    assert "does not listen" in refused.output()
+    assert "Traceback" not in refused.output()

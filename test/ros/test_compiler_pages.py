@@ -35,7 +35,6 @@ assert resident() > after
 assert drop_compiler_pages(LIBRARIES) > 20e6
 assert np.array_equal(f(np.ones(6)), expected)  # all libraries come back where they are needed
 """
-
 #: A robot's own code, its batches, and general kernels.
 USE = """
 import numpy as np

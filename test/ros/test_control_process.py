@@ -10,9 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rcl_interfaces.srv import SetParametersAtomically
-from rclpy.parameter import Parameter
-from std_srvs.srv import SetBool, Trigger
+from std_srvs.srv import Trigger
 
 import rne_dynamics as rne
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
@@ -132,15 +130,9 @@ def test_the_loop_is_a_process_of_its_own_without_services_whose_end_ends_the_no
 
 #: What is broken, from when on, and what has to happen for it to be met.
 BROKEN = {
-    "a cycle": ("loop.cycle.LoopCycle", "on_state", None),
     "the law": ("loop.control_loop.Supervisor", "effort", None),
     "the law and the stop without states": ("loop.control_loop.Supervisor", "effort tick", None),
-    "a command": ("loop.control_loop.Supervisor", "hand_guide", (SetBool, "hand_guide", SetBool.Request(data=True))),
     "a service": ("loop.process.LoopProcess", "call", (Trigger, "stop", Trigger.Request())),
-    "a parameter": ("effort_node.EffortNode", "_changed", (
-        SetParametersAtomically, "set_parameters_atomically",
-        SetParametersAtomically.Request(parameters=[Parameter("gains.joint1.p", value=100.0).to_parameter_msg()]),
-    )),
     "what is reported": ("effort_node.EffortNode", "_report", None),
     "the stop": ("effort_node.EffortNode", "end", signal.SIGINT),
 }
@@ -172,6 +164,11 @@ if __name__ == "__main__":
 
 #: In every run; the others are slow.
 USUAL = ("the law",)
+#: Methods that fail at the start, and what is logged.
+FAILING = {
+    "effort_node.EffortNode build": "cannot configure", "loop.control_loop.ControlLoop build": "build",
+    "effort_node.EffortNode begin": "cannot activate",
+}
 
 
 @pytest.mark.parametrize("what", [
@@ -204,13 +201,6 @@ def test_an_error_of_ours_is_logged_and_the_arm_released(held, tmp_path, what):
     assert (efforts[-1] == 0.0).all(), "the last effort does not stay"
     # 1000 N m/s and an effort every 4 ms, of which some may be lost
     assert np.abs(np.diff(efforts, axis=0)).max() < 0.5 * np.abs(HELD).max(), "no jump to zero"
-
-
-#: Methods that fail at the start, and what is logged.
-FAILING = {
-    "effort_node.EffortNode build": "cannot configure", "loop.control_loop.ControlLoop build": "build",
-    "effort_node.EffortNode begin": "cannot activate",
-}
 
 
 @pytest.mark.slow

@@ -13,12 +13,10 @@ import numpy as np
 import pytest
 import yaml
 from support.demo import ROOT, demo
-from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.with_ros.moves import USED, peak_effort, plan_moves
-from rne_dynamics.description.share import shipped_models, shipped_robots
 from rne_dynamics.errors import ModelError
 from rne_dynamics.recording.reading import read_recording
 from rne_dynamics.ros.sessions.processes import wait_until
@@ -27,15 +25,14 @@ from rne_dynamics.ros.sessions.recorder import STREAMS, SessionRecorder
 from .peer import PATIENCE, end_together
 
 
-@pytest.mark.parametrize("robot", ["scara", pytest.param("pantograph", marks=pytest.mark.slow), *(
-    pytest.param(name, marks=pytest.mark.soak) for name in ("panda.urdf", "puma560", "ur5_robot.urdf")
-)])
+@pytest.mark.parametrize("robot", [
+    "planar2", pytest.param("pantograph", marks=pytest.mark.slow), pytest.param("puma560", marks=pytest.mark.soak)
+])
 def test_the_arm_tracks(robot, tmp_path):
-    robot = str(wheel_urdf(robot)) if robot.endswith(".urdf") else robot
     # at 200 Hz, so that a busy machine can keep up; how fast it goes on a quiet one is in the README
     plot = tmp_path / "plot.png"
     record = tmp_path / "run.mcap"
-    options = {"robot": robot, "seconds": "3", "rate": "200", "out": str(plot), "tolerance": "2e-3"}
+    options = {"robot": robot, "seconds": "1.8", "rate": "200", "out": str(plot), "tolerance": "2e-3"}
     options["record"] = str(record)
     done = demo("--json", *(word for name, value in options.items() for word in (f"--{name}", value)))
     assert done.returncode == 0, done.stderr + done.stdout
@@ -45,9 +42,9 @@ def test_the_arm_tracks(robot, tmp_path):
     for joint in report["joints"]:
         assert 0.0 < joint["largest_effort"] <= joint["effort_limit"]
         assert joint["rms_error"] < 2e-3
-    assert report["replies"] > 300
+    assert report["replies"] > 200
     recorded = read_recording(record, joints=rne.load_model(robot).joint_names)
-    assert len(recorded.t) > 300
+    assert len(recorded.t) > 200
     assert recorded.error is not None
     # at the end the arm is released, and falls; on a busy machine for some of the recorded time
     assert np.quantile(np.abs(recorded.error.values).max(axis=1), 0.8) < 2e-3
@@ -75,7 +72,7 @@ WORDS = {  # of each cause that a controller reports: parameters of `arm` at 200
 
 
 @pytest.mark.parametrize("cause", [
-    pytest.param(cause, marks=pytest.mark.slow if cause in {"refused", "stopped", None} else pytest.mark.soak)
+    pytest.param(cause, marks=pytest.mark.slow if cause in {"stopped", None} else pytest.mark.soak)
     for cause in WORDS
 ])
 def test_the_verdict_has_the_cause_that_the_controller_reports(cause, tmp_path):
@@ -147,9 +144,7 @@ def test_a_demo_that_is_terminated_leaves_nothing_running(tmp_path):
 @pytest.mark.parametrize(("arguments", "said"), [
     (["--robot", "no_such_robot"], "puma560"),
     (["--rate", "0"], "--rate"),
-    (["--seconds", "-1"], "--seconds"),
     (["--seconds", "nan"], "--seconds"),
-    (["--bandwidth", "nan"], "--bandwidth"),
     (["--robot", "scara", "--shaper", "zv"], "robot 'scara' has none"),
     (["--robot", "flexible_arm", "--compare", "--shaper", "zvd"], "leave --shaper out"),
 ])
@@ -166,8 +161,7 @@ def test_an_arm_that_cannot_hold_itself_up_is_refused_before_anything_starts():
 
 
 @pytest.mark.parametrize("name", [
-    pytest.param(name, marks=[pytest.mark.slow] * (name == "delta"))
-    for name in (*shipped_robots(), *shipped_models()) if name != "shuttle_arm"
+    "puma560", "panda", "scara", "pantograph", "slider_crank", "flexible_arm"
 ])
 def test_moves_stay_inside_the_limits(name):
     robot = rne.load_model(name).rigid

@@ -17,7 +17,7 @@ SECTIONS = {
     "computed_torque_controller": ("Both controllers", "computed_torque_controller"),
     "gravity_compensation": ("Both controllers",), "simulator": ("simulator",),
 }
-#: Of mechanisms with closed loops only; test_mechanism.py reads it.
+#: Of mechanisms with closed loops only.
 LOOPS = "distance to a singular posture"
 
 

@@ -6,6 +6,7 @@ import signal
 import time
 
 import numpy as np
+import pytest
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 
@@ -41,6 +42,7 @@ def test_it_holds_gravity_damps_and_gives_the_arm_back(in_lockstep):
     assert peer.efforts()[-1] == [0.0] * 7
 
 
+@pytest.mark.slow
 def test_a_hand_moves_the_arm_and_it_stays_where_it_is_let_go(start, make_peer):
     peer = make_peer(ROBOT.joint_names)
     simulator = start("simulator", robot_description="panda", rate=250.0, initial_position=START_AT, **IN_STEP)

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from support.wheel import wheel_urdf
 
+import rne_dynamics as rne
 from rne_dynamics.cli.arguments import declare
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.own_arm import guide as command
@@ -86,6 +87,13 @@ def tool(robot: str) -> str:
     import rne_dynamics as rne
 
     return rne.load_model(robot).link_names[-1]
+
+
+def test_a_mechanism_is_guided(tmp_path):
+    tool = rne.load_model("pantograph").link_names[-1]
+    done = guide(tmp_path, "pantograph", "--rate", "250", "--payload", f"{tool}=0.5")
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "guided: the arm was held, moved as it was pushed" in done.stdout
 
 
 def config(folder: Path, **sections: dict[str, object]) -> Path:
@@ -180,7 +188,7 @@ REASONS = (
 
 
 @pytest.mark.parametrize(("simulated", "law", "arguments", "cause", "said"), [
-    pytest.param(*case, marks=pytest.mark.slow if k < 3 else pytest.mark.soak, id=case[3])
+    pytest.param(*case, marks=pytest.mark.slow if k < 2 else pytest.mark.soak, id=case[3])
     for k, case in enumerate(REASONS)
 ])
 def test_each_reason_is_the_true_one(tmp_path, simulated, law, arguments, cause, said):
@@ -194,12 +202,9 @@ def test_each_reason_is_the_true_one(tmp_path, simulated, law, arguments, cause,
 
 @pytest.mark.parametrize(("arguments", "said"), [
     (["no_such_robot"], "puma560"),
-    (["puma560", "--push", "tool0=1,2@0..1"], "three finite numbers"),
     (["puma560", "--push", "tool0=1,2,3@1..0.5"], "0 <= BEGIN < END"),
-    (["puma560", "--push", "tool0"], "FX,FY,FZ@BEGIN..END"),
     (["puma560", "--push", "hand=1,2,3@0..1"], "hand"),
     (["puma560", "--start", "joint2=9"], "its limits are"),
-    (["puma560", "--payload", "tool0=-1"], "must not be negative"),
     (["puma560", "--out", "x.gif"], ".png, .svg or .pdf"),
     (["puma560", "--config", "none.yaml"], "none.yaml cannot be read"),
     (["puma560", "--payload", "tool0=80"], "effort limit"),

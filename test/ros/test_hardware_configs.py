@@ -61,8 +61,8 @@ def test_the_file_configures_the_gate(name, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "node"), [
-    pytest.param(name, node, marks=pytest.mark.slow if name in {"franka", "ros2_control"} else pytest.mark.soak)
-    for name in ARMS for node in NODES if node == NODES[0] or name in THERE
+    pytest.param(name, node, marks=pytest.mark.slow if name == "franka" and node == NODES[0] else pytest.mark.soak)
+    for name in THERE for node in NODES
 ])
 def test_the_file_drives_a_simulated_arm(name, node, make_peer, namespace, tmp_path):
     joints, urdf, _ = ARMS[name]

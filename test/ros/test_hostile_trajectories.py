@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from builtin_interfaces.msg import Duration, Time
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,9 +26,22 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules
 from rne_dynamics.errors import TrajectoryError
-from rne_dynamics.ros.messages.trajectory_message import accept, duration_message
+from rne_dynamics.ros.messages.trajectory_message import accept
 
 REST = Reference(np.array([0.1, 0.2, 0.3]), np.zeros(N), np.zeros(N))
+any_number = st.floats(-2.0, 2.0) | st.floats()
+any_list = st.lists(any_number, min_size=N, max_size=N) | st.lists(any_number, max_size=N + 1)
+any_time = st.tuples(st.integers(0, 3), st.integers(0, 10**9)) | st.tuples(
+    st.integers(-(2**31), 2**31 - 1), st.integers(0, 2**32 - 1)
+)
+any_row = st.builds(Row, any_list, any_list | st.just([]), any_list | st.just([]), any_time)
+any_request = st.builds(
+    Request,
+    st.just(list(JOINTS)) | st.lists(st.sampled_from([*JOINTS, "", "other"]), max_size=N + 1),
+    st.lists(any_row, min_size=1, max_size=4),
+    st.just((0, 0)) | st.just(split(STAMP)) | any_time,
+    st.just(REST),
+)
 
 
 def message_of(request: Request) -> JointTrajectory:
@@ -70,21 +84,7 @@ def test_messages_off_the_wire_are_read_alike():
         assert outcome(request, message) == outcome(request, received)
 
 
-any_number = st.floats(-2.0, 2.0) | st.floats()
-any_list = st.lists(any_number, min_size=N, max_size=N) | st.lists(any_number, max_size=N + 1)
-any_time = st.tuples(st.integers(0, 3), st.integers(0, 10**9)) | st.tuples(
-    st.integers(-(2**31), 2**31 - 1), st.integers(0, 2**32 - 1)
-)
-any_row = st.builds(Row, any_list, any_list | st.just([]), any_list | st.just([]), any_time)
-any_request = st.builds(
-    Request,
-    st.just(list(JOINTS)) | st.lists(st.sampled_from([*JOINTS, "", "other"]), max_size=N + 1),
-    st.lists(any_row, min_size=1, max_size=4),
-    st.just((0, 0)) | st.just(split(STAMP)) | any_time,
-    st.just(REST),
-)
-
-
+@pytest.mark.slow
 @settings(max_examples=100, derandomize=True)
 @given(any_request, st.integers(0, 2**32 - 1))
 def test_whatever_a_message_holds_it_is_refused_or_stays_within_limits(request_, seed):
@@ -93,8 +93,3 @@ def test_whatever_a_message_holds_it_is_refused_or_stays_within_limits(request_,
     except TrajectoryError:
         return
     follow_and_look(accepted, REST, np.random.default_rng(seed), looks=10)
-
-
-def test_durations_are_to_the_nanosecond():
-    assert duration_message(1.9999999996) == Duration(sec=2, nanosec=0)
-    assert duration_message(0.25) == Duration(sec=0, nanosec=250_000_000)

@@ -244,3 +244,15 @@ def test_a_viewer_is_started_on_request_and_its_end_ends_nothing():
     real = planned("gravity_compensation", hardware="franka", view="true")[VIEWER]
     assert values(real) == {"controller": "gravity_compensation", "simulator": ""}
     assert topic(real, "joint_states") == DRIVERS["franka"].joint_states
+
+
+def test_recorder_and_viewer_are_started_on_request_on_the_drivers_topics_and_their_end_ends_nothing():
+    driver, asked = DRIVERS["franka"], planned("controller", hardware="franka", record="runs", view="true")
+    recorder, viewer = asked["recorder"], asked[VIEWER]
+    assert values(recorder)["output"] == "runs"
+    assert {driver.joint_states, driver.efforts, "*/torque/*"} <= set(values(recorder)["topics"])
+    assert topic(viewer, "joint_states") == driver.joint_states
+    assert recorder.optional
+    assert viewer.optional
+    assert not {"recorder", VIEWER} & set(planned("controller", hardware="franka"))
+    assert values(planned("simulated_arm", urdf="puma560", view="true")[VIEWER])["simulator"] == SIMULATOR

@@ -87,19 +87,6 @@ def test_a_change_takes_effect_at_once_and_whole(peer):
     held(peer, ROBOT)
 
 
-def test_one_request_each_is_judged_each(peer):
-    results = each(peer, [
-        ("gains.joint1.p", value(100.0)), ("gains.joint1.d", value(math.nan)), ("gains.joint2.p", value(200)),
-        ("joints", value("joint1")), ("no.such.parameter", value(1.0)),
-    ])
-    assert [r.successful for r in results] == [True, False, True, False, False]
-    assert "gains.joint1.d" in results[1].reason
-    assert "nan" in results[1].reason
-    assert peer.get_double(NODE, "gains.joint1.p") == 100.0
-    assert peer.get_double(NODE, "gains.joint1.d") == 40.0
-    held(peer, ROBOT)
-
-
 @pytest.mark.parametrize("set_parameters", [each, together])
 def test_a_type_that_does_not_exist_is_refused(peer, set_parameters):
     result = set_parameters(peer, [("gains.joint1.p", ParameterValue(type=77, double_value=1.0))])

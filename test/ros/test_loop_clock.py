@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from rne_dynamics.ros.loop.hot_loop import LEAP
+
 pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install '.[ros]'")
 
 import rclpy
@@ -14,7 +16,7 @@ from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 
 from rne_dynamics.ros.loop import hot_loop as clock_module
-from rne_dynamics.ros.loop.hot_loop import LEAP, LoopClock
+from rne_dynamics.ros.loop.hot_loop import LoopClock
 from rne_dynamics.ros.messages.topic_wait import OFFERED
 from rne_dynamics.ros.sessions.processes import wait_until
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import yaml
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
@@ -13,6 +14,7 @@ from .peer import AT_ONCE, START
 CTC = "computed_torque_controller"
 
 
+@pytest.mark.slow
 def test_a_node_with_an_unknown_setting_ends_and_names_the_nearest(start):
     common = {"robot_description": "planar2"}
     processes = {

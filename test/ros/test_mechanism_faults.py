@@ -44,13 +44,6 @@ def test_joints_left_out_are_locked_where_the_posture_has_them():
     np.testing.assert_allclose(rne.gravity_torque(robot, q), rne.gravity_torque(whole, [0.0, *q])[1:], rtol=1e-9)
 
 
-def test_gravity_goes_before_the_models_own():
-    turned = load_robot("five_bar", "", (), (0.0, 0.0, 0.0)).robot
-    np.testing.assert_allclose(rne.gravity_torque(turned, HOME), 0.0, atol=1e-12)
-    own = load_robot("five_bar", "", (), ()).robot
-    np.testing.assert_allclose(rne.gravity_torque(own, HOME), rne.gravity_torque(FIVE_BAR, HOME), rtol=1e-12)
-
-
 def test_a_model_file_without_loops_and_a_urdf_are_open_arms(tmp_path):
     file = tmp_path / "arm.yaml"
     file.write_text("urdf: scara\npayload: {link: tool0, mass: 1.0}\n")
@@ -63,9 +56,7 @@ def test_a_model_file_without_loops_and_a_urdf_are_open_arms(tmp_path):
 SHORT = share_file("urdf/five_bar.yaml").read_text().replace("five_bar.urdf\n", "five_bar\n").replace("[0.3,", "[0.25,")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("node", "model", "said"), [
-    ("gravity_compensation", "five_bar", "singular posture"),  # stretched out
     ("computed_torque_controller", SHORT, "cannot close"),
 ])
 def test_positions_where_the_loops_cannot_close_let_the_arm_down(in_lockstep, node, model, said):

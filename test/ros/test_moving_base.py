@@ -62,8 +62,8 @@ def test_bytes_are_read_as_rclpy_reads_them(frame):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", ["computed_torque_controller", "gravity_compensation"])
-def test_the_measured_base_is_in_the_efforts_until_it_is_silent(in_lockstep, module):
+def test_the_measured_base_is_in_the_efforts_until_it_is_silent(in_lockstep):
+    module = "computed_torque_controller"
     process, peer = in_lockstep(
         module, ROBOT.joint_names, robot_description="puma560", friction_compensation=0.0, torque_divisor=0,
         base_motion={"topic": "ship/imu", "timeout": 0.5, "filter": 0.0},

@@ -153,12 +153,9 @@ def test_integers_that_a_process_is_given_are_doubles_too(tmp_path, where):
         rclpy.shutdown(context=context)
 
 
-@pytest.mark.parametrize("where", ["file", "command line"])
-def test_an_empty_list_is_no_value_for_rcl_and_an_empty_list_here(tmp_path, where):
-    file, context = tmp_path / "node.yaml", Context()
-    file.write_text("/**:\n  ros__parameters: {joints: []}\n", encoding="utf-8")
-    words = ["-p", "joints:=[]"] if where == "command line" else ["--params-file", str(file)]
-    rclpy.init(args=["x", "--ros-args", *words], context=context)
+def test_an_empty_list_is_no_value_for_rcl_and_an_empty_list_here():
+    context = Context()
+    rclpy.init(args=["x", "--ros-args", "-p", "joints:=[]"], context=context)
     try:
         node = rclpy.create_node("parameters", context=context)
         assert ParameterTable(node, COMMON)["joints"] == ()

@@ -20,7 +20,8 @@ import subprocess, sys, time
 subprocess.Popen([sys.executable, "-c", sys.argv[1]])
 time.sleep(60.0)
 """
-#: The same by `NodeProcess`, as the demo, the campaign and most tests start nodes.
+
+#: Starts a node by `NodeProcess`, as the demo, the campaign and most tests do.
 STARTER = """
 import sys, time
 from pathlib import Path

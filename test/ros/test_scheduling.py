@@ -27,14 +27,6 @@ def settled(*settings):
     return json.loads(subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout)
 
 
-def test_nothing_asked_nothing_changed():
-    refusals, policies, cpus, locked = settled(0, [], False)
-    assert not refusals
-    assert set(policies) == {os.sched_getscheduler(0)}
-    assert all(one == sorted(os.sched_getaffinity(0)) for one in cpus)
-    assert locked == 0
-
-
 def test_all_threads_have_the_same_scheduling_or_the_refusal_is_reported():
     cpu = min(os.sched_getaffinity(0))
     refusals, policies, cpus, locked = settled(5, [cpu], True)

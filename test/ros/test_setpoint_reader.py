@@ -37,7 +37,7 @@ def state(names, positions=(), velocities=(), stamp=0) -> JointState:
 
 @pytest.mark.parametrize("kind", [JointState, JointTrajectory])
 @pytest.mark.parametrize("given", [(True, True), (True, False), (False, True)])
-@pytest.mark.parametrize("names", [JOINTS, ("wrist", "gripper", "shoulder", "elbow"), ("elbow", "wrist", "shoulder")])
+@pytest.mark.parametrize("names", [("wrist", "gripper", "shoulder", "elbow")])
 def test_numbers_and_times_are_those_of_the_message(kind, given, names):
     rng, reader = np.random.default_rng(1), SetpointReader(JOINTS)
     places = [names.index(joint) for joint in JOINTS]

@@ -125,7 +125,7 @@ def check(arm: Arm, messages: list[tuple[float, float]], ahead: float | None, er
 
 @pytest.mark.parametrize("ahead", [None, 0.02], ids=["own topic", "trajectory topic"])
 def test_a_stream_is_followed_and_ends_at_rest(arm, ahead):
-    check(arm, arrivals(50.0, 2.5, 1), ahead, 4e-3)
+    check(arm, arrivals(50.0, 2.0, 1), ahead, 4e-3)
 
 
 @pytest.mark.soak

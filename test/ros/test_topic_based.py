@@ -10,11 +10,15 @@ import numpy as np
 import pytest
 import rclpy
 from rclpy.executors import SingleThreadedExecutor as Executor
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
 
 import rne_dynamics as rne
-from rne_dynamics.errors import ParameterError
+from rne_dynamics.errors import ControlError, ParameterError
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 from rne_dynamics.ros.simulator_topics import TopicBasedHardware
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.runs.simulator import Simulator
 
 from .peer import START
 from .ros2_control_stand_in import TopicBasedSystem
@@ -153,6 +157,35 @@ def test_joints_of_other_hardware_are_ignored_and_what_nobody_can_read_is_refuse
         "5 values of position for 6 joints, so that their joints are unknown",
     )
     np.testing.assert_allclose(arm.column("position"), GOAL, atol=1e-3)
+
+
+def test_velocities_end_with_the_commands_efforts_go_to_the_motors_and_what_nobody_can_read_is_refused():
+    hardware = TopicBasedHardware(ROBOT, 250.0, 0.0, command_timeout=0.2, brake=False, lockstep=False)
+    simulator = Simulator(ArmPlant(ROBOT), HOME, dt=0.004, command_timeout=None, hold_until_command=True)
+
+    def run(**lists: object) -> None:
+        names = [*JOINTS, "finger"][: len(next(iter(lists.values())))]
+        hardware.take(serialize_message(JointState(name=names, **lists)), simulator)
+        for _ in range(25):
+            hardware.drive(simulator)
+            simulator.advance(1)
+
+    for _ in range(3):
+        run(velocity=[0.3, 0.0, 0.0, 0.0, 0.0, 0.0, 9.0])
+    assert simulator.state.qd[0] == pytest.approx(0.3, abs=0.05), "a joint of other hardware is ignored"
+    for _ in range(100):
+        hardware.drive(simulator)
+        simulator.advance(1)
+    assert abs(simulator.state.qd[0]) < 1e-3
+    tau = rne.gravity_torque(ROBOT, simulator.state.q)
+    run(effort=tau.tolist())
+    np.testing.assert_allclose(simulator.applied_effort, tau, rtol=1e-12)
+    for message, text in (
+        (JointState(name=["left"], position=[0.0]), "none of its joints \\(left\\) is simulated; simulated are joint1"),
+        (JointState(name=list(JOINTS), position=[0.0] * 5), "5 values of position for 6 joints"),
+    ):
+        with pytest.raises(ControlError, match=text):
+            hardware.take(serialize_message(message), simulator)
 
 
 @pytest.mark.parametrize(("lockstep", "frequency", "text"), [

@@ -52,9 +52,7 @@ def table_of(monkeypatch):
 
 
 @pytest.mark.parametrize(("node", "name", "near"), [
-    (CTC, "stop.polcy", "stop.policy"), ("gravity_compensation", "state_timout", "state_timeout"),
-    ("simulator", "comand_timeout", "command_timeout"), ("move", "duratoin", "duration"),
-    ("move", "payload.mas", "payload.mass"), (CTC, "robot_descripton", "robot_description"),
+    (CTC, "stop.polcy", "stop.policy"), ("move", "payload.mas", "payload.mass"),
 ])
 def test_a_name_that_does_not_exist_is_refused_at_the_start(table_of, node, name, near):
     with pytest.raises(ParameterError) as error:
@@ -146,18 +144,6 @@ def test_names_of_jtc_with_values_that_do_not_fit_are_refused(table_of, given, s
     assert said in str(error.value)
 
 
-def test_what_makes_no_difference_is_said_in_one_line(table_of):
-    table = table_of(CTC, {"state_interfaces": ["position", "velocity"], "allow_partial_joints_goal": True})
-    assert not table.logged.warnings
-    (said,) = table.logged.infos
-    assert "state_interfaces (" in said
-    assert "allow_partial_joints_goal (" in said
-    table = table_of(CTC, {"gains.joint1.ff_velocity_scale": 0.0, "constraints.joint2.max_deceleration_on_cancel": 0})
-    (said,) = table.logged.infos
-    assert "gains.joint1.ff_velocity_scale" in said
-    assert "constraints.joint2.max_deceleration_on_cancel" in said
-
-
 @pytest.mark.parametrize(("given", "said"), [
     ({"gains.joint1.ff_velocity_scale": 1.0}, "the model computes"), ({"gains.joint1.u_clamp_max": 3.0}, "limits"),
     ({"command_joints": ["joint1"]}, "joints"), ({"update_rate": 500}, "rate"),
@@ -171,11 +157,6 @@ def test_what_cannot_be_done_as_jtc_does_it_is_refused_with_the_reason(table_of,
         table_of(CTC, given)
     assert f"parameter {name} is" in str(error.value)
     assert said in str(error.value)
-
-
-def test_other_nodes_do_not_know_names_of_jtc(table_of):
-    with pytest.raises(ParameterError, match="i_clamp_max"):
-        table_of("gravity_compensation", {"gains.joint1.i_clamp_max": 4.0})
 
 
 def test_the_table_of_aliases_is_sound():

@@ -17,24 +17,16 @@ Q = (0.3, -0.8)
 AT_ONCE = ("-p", "startup_check.duration:=0.0", "-p", "start.ramp_time:=0.0")
 
 
-@pytest.mark.parametrize("node", [
-    "gravity_compensation", *(pytest.param(node, marks=pytest.mark.slow) for node in ("effort_gate", "simulator"))
-])
-def test_it_comes_up_and_logs_once_that_it_is_slow(node, make_peer, namespace, tmp_path):
+def test_it_comes_up_and_logs_once_that_it_is_slow(make_peer, namespace, tmp_path):
     (tmp_path / "llvmlite.py").write_text("raise ImportError('no llvmlite here')\n")
     path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
-    at = f"{namespace}/{node}"
-    arguments = [
-        "--ros-args", "-p", "robot_description:=planar2", "-r", f"__ns:={at}",
-        *(AT_ONCE if node == "gravity_compensation" else ()),
-    ]
+    arguments = ["--ros-args", "-p", "robot_description:=planar2", "-r", f"__ns:={namespace}", *AT_ONCE]
     robot = rne.load_urdf("planar2")
-    with NodeProcess(node, arguments, {"PYTHONPATH": path}) as process:
-        peer = make_peer(robot.joint_names, at)
+    with NodeProcess("gravity_compensation", arguments, {"PYTHONPATH": path}) as process:
+        peer = make_peer(robot.joint_names)
         wait_until(lambda: "ready: " in process.output(), START, "the node", [process])
-        if node == "gravity_compensation":
-            peer.connect(process)
-            assert peer.answer(Q) == pytest.approx(rne.gravity_torque(robot, np.array(Q)).tolist(), rel=1e-9)
+        peer.connect(process)
+        assert peer.answer(Q) == pytest.approx(rne.gravity_torque(robot, np.array(Q)).tolist(), rel=1e-9)
         said = process.output()
         assert process.stop() in (0, EXIT_INTERRUPTED)  # the line comes just before its start is over
     assert said.count("llvmlite is not installed") == 1

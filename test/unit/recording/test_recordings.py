@@ -6,6 +6,7 @@ import contextlib
 import subprocess
 import sys
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
