@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
+from std_msgs.msg import Float64
 
 from rne_dynamics.errors import ControlError
 from rne_dynamics.ros.parameters.tracking import speed_fraction
