@@ -7,6 +7,7 @@ reports both. What it is for, and which format, is known by the callers.
 from __future__ import annotations
 
 import errno
+import math
 import os
 import stat
 import struct
@@ -20,15 +21,14 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from rne_dynamics.errors import shortened
+
 #: Most bytes of all arrays of one file: what reads them may copy them once within 1 GB.
 MOST_ARRAYS = 400_000_000
 #: Longest line of a table, characters.
 LONGEST_LINE = 1_000_000
-#: What zipfile and NumPy raise for archives and headers that are none, or declare more than there is memory for.
-_BROKEN = (
-    zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, TypeError, SyntaxError, TokenError,
-    MemoryError,
-)  # fmt: skip
+#: What zipfile and NumPy raise for archives and headers that are none.
+_BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, TypeError, SyntaxError, TokenError)
 
 
 def check_regular(path: str | Path, most: int | None = None) -> int:
@@ -71,12 +71,34 @@ def read_arrays(path: str | Path) -> dict[str, npt.NDArray[Any]]:
                 raise _too_large(path, MOST_ARRAYS, "unpacked ")
             found = {}
             for member in members:
+                if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                    raise ValueError(f"{member.filename} is compressed in another way than NumPy does")
                 with archive.open(member) as stream:
-                    array = np.lib.format.read_array(stream, allow_pickle=False)
-                found[member.filename.removesuffix(".npy")] = array
+                    found[member.filename.removesuffix(".npy")] = _array(stream, member)
     except _BROKEN as error:
         raise ValueError(" ".join(str(error).split()) or type(error).__name__) from None
     return found
+
+
+def _array(stream: IO[bytes], member: zipfile.ZipInfo) -> npt.NDArray[Any]:
+    """One array; its memory is that which the archive has for it, whatever its own header declares."""
+    form = np.lib.format
+    headers = {(1, 0): form.read_array_header_1_0, (2, 0): form.read_array_header_2_0}
+    version = form.read_magic(stream)
+    if version not in headers:
+        raise ValueError(f"{member.filename} is of version {version}; 1.0 and 2.0 are read")
+    shape, fortran, dtype = headers[version](stream)
+    if dtype.hasobject:
+        raise ValueError(f"{member.filename} holds objects; write arrays of numbers and texts")
+    size, has = math.prod(shape) * dtype.itemsize, member.file_size - stream.tell()
+    if size != has or min(shape, default=0) < 0:
+        declared = shortened(f"{shape}, {size} bytes", 120)
+        raise ValueError(f"{member.filename} declares the shape {declared}; it has {has}")
+    raw = stream.read(has)
+    if len(raw) < size:
+        raise EOFError(f"{member.filename} ends early")
+    flat = np.frombuffer(raw, dtype) if size else np.empty(math.prod(shape), dtype)
+    return flat.reshape(shape, order="F" if fortran else "C")
 
 
 def _too_large(path: str | Path, most: int, how: str = "") -> OSError:
