@@ -94,12 +94,6 @@ def test_equations_1_to_18_as_printed_but_for_two_angles(pinned: Mechanism) -> N
     assert min(wrong.values()) > 0.1
 
 
-def test_tau_1_of_equations_17_and_18_in_one_line(pinned: Mechanism) -> None:
-    closed_form = replace(closed_form_of(pinned), more=())
-    for row in zip(Q, QD, QDD, strict=True):
-        assert Recursion.of(pinned, *row).tau1 == pytest.approx(closed_form.efforts(*row)[0], rel=1e-12, abs=1e-12)
-
-
 def test_table_1_places_the_links(pinned: Mechanism) -> None:
     """Denavit and Hartenberg's parameters and the angles of (7) and (16) against the assembled mechanism's poses."""
     for row in zip(Q, QD, QDD, strict=True):

@@ -1,4 +1,4 @@
-"""A mechanism with closed loops over ROS, from its model file."""
+"""A mechanism with closed loops over ROS, from its model file: the pantograph held up by hand and moved."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
 from support.multipliers import Closed
 
 import rne_dynamics as rne
@@ -16,8 +17,10 @@ from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.ros.messages.publishers import stamp_of
 from rne_dynamics.ros.sessions.processes import wait_until
 
-from .peer import PATIENCE
-from .simulated_mechanism import SimulatedMechanism
+from .peer import AT_ONCE, FOLLOWING, PATIENCE, START
+from .simulated_mechanism import CONTROLLER, SimulatedMechanism
+
+pytestmark = pytest.mark.slow
 
 ARM = rne.load_model("pantograph")
 JOINTS = list(ARM.joint_names)
@@ -27,19 +30,45 @@ RAISED = np.array([0.3, -0.9, -0.2])
 FROM, TO = np.deg2rad([0.0, -90.0, 0.0]), np.deg2rad([90.0, -45.0, -18.0])
 
 
+class Rig(SimulatedMechanism):
+    """The simulated pantograph."""
+
+    def __init__(self, start, peer) -> None:
+        raised = dict(zip(JOINTS, RAISED.tolist(), strict=True))
+        super().__init__(start, peer, model="pantograph", rate=1000.0, initial_position=raised)
+
+    def move(self, goal, seconds: float = 1.0) -> None:
+        self.send(JOINTS, (seconds, goal))
+        wait_until(lambda: np.abs(np.array(self.now().position)[:3] - goal).max() < 1e-6, PATIENCE,
+                   f"arrival at {goal}", self.processes)
+
+
 def tree_order(message: JointState) -> list[int]:
     return [list(message.name).index(name) for name in TREE]
 
 
-def test_all_joints_are_published_the_driven_ones_first_and_their_loops_closed(start, make_peer):
-    raised = dict(zip(JOINTS, RAISED.tolist(), strict=True))
-    message = SimulatedMechanism(start, make_peer(JOINTS), model="pantograph", initial_position=raised).now()
+@pytest.fixture(scope="module")
+def rig(start, make_peer):
+    return Rig(start, make_peer(JOINTS))
+
+
+def test_all_joints_are_published_the_driven_ones_first_and_their_loops_closed(rig):
+    message = rig.now()
     assert list(message.name) == [*JOINTS, *ARM.passive_names]
     np.testing.assert_array_equal(message.position[:3], RAISED)
-    order = [list(message.name).index(name) for name in ARM.robot.joint_names]
+    order = tree_order(message)
     assert np.abs(Closed(ARM).residual(np.array(message.position)[order])).max() < 1e-12
     assert not any(message.velocity)
     assert not any(message.effort)
+
+
+@pytest.fixture(scope="module")
+def gravity(rig):
+    process = rig.start(
+        "gravity_compensation", model="pantograph", stop={"hold_time": 0.1, "ramp_time": 0.1}, **FOLLOWING, **AT_ONCE,
+    )
+    wait_until(lambda: any(rig.now().effort), START, "efforts", [process, rig.simulator])
+    return process
 
 
 def test_gravity_compensation_holds_it(rig, gravity):
@@ -52,6 +81,23 @@ def test_gravity_compensation_holds_it(rig, gravity):
     assert not any(message.effort[3:]), "passive joints have no motor"
     gravity.signal(signal.SIGINT)
     assert gravity.wait(PATIENCE) == 0
+
+
+@pytest.fixture(scope="module")
+def tracking(rig, gravity):
+    gravity.stop()  # its ramp has released the arm, which has no friction and swings
+    assert rig.peer.call(Trigger, "simulator/reset", Trigger.Request()).success
+    process = rig.start(
+        CONTROLLER, model="pantograph", gains={j: {"p": 2500.0, "d": 100.0} for j in JOINTS},
+        stop={"brake_time": 0.1}, **FOLLOWING, **AT_ONCE,
+    )
+    wait_until(lambda: "ready: " in process.output() and rig.trajectories.get_subscription_count(), START,
+               "the controller", [process, rig.simulator])
+    rig.processes.append(process)
+    wait_until(lambda: np.abs(rig.now().velocity).max() < 1e-3 and any(rig.now().effort), PATIENCE, "rest",
+               rig.processes)
+    rig.move(FROM, 1.5)
+    return process
 
 
 @pytest.mark.soak

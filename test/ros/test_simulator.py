@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from geometry_msgs.msg import WrenchStamped
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
@@ -31,6 +32,7 @@ class Arm:
     def __init__(self, process, peer) -> None:
         self.process, self.peer = process, peer
         self.states = TopicRecorder(peer.node, JointState, "joint_states")
+        self.clock = TopicRecorder(peer.node, Clock, "clock")
         self.commands = peer.node.create_publisher(Float64MultiArray, "effort_controller/commands", OFFERED)
         self.wrenches = peer.node.create_publisher(WrenchStamped, "simulator/wrench", 10)
         wait_until(lambda: self.states.latest() is not None and self.commands.get_subscription_count(), START,
@@ -149,31 +151,6 @@ def test_commands_that_are_no_efforts_are_refused(arm):
         assert np.isfinite(message.position).all()
 
 
-def test_paused_it_is_stepped_held_until_the_first_good_command_whose_order_is_that_of_the_joints_parameter(arm):
-    assert not arm.call("step").success
-    first = arm.now()
-    assert dict(zip(first.name, first.position, strict=True)) == dict.fromkeys(JOINTS, 0.0) | START_AT
-    arm.pause(True)
-    arm.quiet()
-    for bad in ([float("nan")] + [0.0] * 5, [0.0] * 5, []):
-        arm.command(bad)
-    for _ in range(3):
-        assert arm.call("step").success
-    wait_until(lambda: arm.states.latest() and len(arm.states.samples) == 3, PATIENCE, "three states", [arm.process])
-    stepped = [arm.states.decode(sample) for sample in arm.states.samples]
-    assert set(np.diff([stamp_of(state) for state in stepped])) == {2_000_000}
-    assert all(state.position == first.position and not any(state.velocity) for state in stepped), "held"
-
-    def stepped() -> bool:
-        arm.command([10.0, -20.0, 30.0, 1.0, 2.0, 3.0])
-        assert arm.call("step").success
-        state = arm.states.latest()
-        return state is not None and any(state.effort)
-
-    wait_until(stepped, PATIENCE, "a state after the command", [arm.process])
-    assert list(arm.states.latest().effort) == [-20.0, 30.0, 10.0, 1.0, 2.0, 3.0]
-
-
 def test_with_gravity_torque_it_stays_without_effort_it_falls_and_a_reset_brakes_it_at_its_start(arm):
     stays = arm.hold(0.3)
     np.testing.assert_allclose(stays.position, [0.0, 0.2, -0.4, 0.0, 0.0, 0.0], atol=1e-3)
@@ -252,24 +229,3 @@ def test_wrenches_on_unknown_links_and_nan_are_refused(arm):
 def test_a_command_that_is_not_renewed_times_out(arm):
     arm.command_until([0.0, 60.0, 30.0, 0.0, 0.0, 0.0], lambda state: any(state.effort), "the command")
     wait_until(lambda: not any(arm.now().effort), PATIENCE, "the time-out", [arm.process])
-
-
-def test_a_wrench_acts_from_its_stamp_on_and_others_are_refused(arm):
-    push = WrenchStamped()
-    push.header.frame_id = "link1"
-    begin = stamp_of(arm.hold(0.2)) + 600_000_000
-    for after, torque in ((0, 80.0), (200_000_000, 0.0)):
-        push.header.stamp.sec, push.header.stamp.nanosec = divmod(begin + after, 1_000_000_000)
-        push.wrench.torque.z = torque
-        arm.wrenches.publish(push)
-    moving = arm.hold_until(lambda state: state.velocity[0] != 0.0, "the wrench")
-    assert stamp_of(moving) > begin
-    arm.hold_until(lambda state: state.velocity[0] == 0.0, "its end, after which friction stops the joint")
-    push.header.stamp.sec += 100
-    arm.wrenches.publish(push)
-    wait_until(lambda: "s after the last joint state" in arm.process.output(), PATIENCE, "the refusal", [arm.process])
-    push.header.stamp.sec -= 100
-    for frame, torque in (("no_such_link", 1.0), ("link1", float("nan"))):
-        push.header.frame_id, push.wrench.torque.z = frame, torque
-        arm.wrenches.publish(push)
-    wait_until(lambda: arm.process.output().count("wrench refused") >= 3, PATIENCE, "two more", [arm.process])

@@ -58,6 +58,13 @@ class Sender:
                 return
             assert time.monotonic() < deadline, (got[-1:], effort, self.process.output())
 
+    def refused(self, text: str, wrench: np.ndarray, frame: str = "") -> None:
+        logged, deadline = len(self.process.output()), time.monotonic() + START
+        while text not in self.process.output()[logged:]:  # logged every 2 s at most
+            assert time.monotonic() < deadline, self.process.output()
+            self.send(wrench, frame)
+            self.peer.stream(AT, 0.1)
+
 
 @pytest.fixture(scope="module")
 def sender(in_lockstep):

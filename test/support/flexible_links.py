@@ -66,9 +66,10 @@ def cloud_arm(robot, modes, rng, *, stiffening):
     return FlexibleArm(robot, tuple(modal for modal, _ in made.values())), {k: p for k, (_, p) in made.items()}
 
 
-def two_beams(shapes, *, stiffening, modes=(2, 2, 1)):
+def two_beams(shapes, *, stiffening, modes=(2, 2, 1), spread=1.0):
     """Two oblique beams, one on the other, with bodies at their tips and off the axis half way along the first."""
-    section = {"mass_per_length": 0.8, "EI_y": 3.0, "EI_z": 2.0, "GJ": 1.5, "spread_y": 2e-3, "spread_z": 1e-3}
+    section = {"mass_per_length": 0.8, "EI_y": 3.0, "EI_z": 2.0, "GJ": 1.5, "spread_y": 2e-3 * spread}
+    section["spread_z"] = 0.5 * section["spread_y"]
     if shapes in ("polynomial", "finite_element"):
         section = {name: np.array([value, 0.6 * value, 0.5 * value]) for name, value in section.items()}
     beams = [

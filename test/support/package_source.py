@@ -1,4 +1,4 @@
-"""Source code as data: imports and functions of each module, read in one pass for all tests about it."""
+"""Source code as data: imports, functions and kind checks of each module, read in one pass for all tests about it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "rne_dynamics"
 MODULES = sorted(PACKAGE.rglob("*.py"))
+#: Classes that say which kind of robot a value is.
+KINDS = {"RobotModel", "Mechanism", "FlexibleArm"}
+
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -31,11 +34,12 @@ class Function(NamedTuple):
 
 
 class Module(NamedTuple):
-    """What one file holds."""
+    """What one file holds; `kind_checks` are the lines that test which kind of robot a value is."""
 
     lines: int
     imports: list[Import]
     functions: list[Function]
+    kind_checks: list[int]
 
 
 def subpackage(path: Path) -> str:
@@ -54,7 +58,7 @@ def dotted(path: Path) -> str:
 def source(path: Path) -> Module:
     """Read one file, as the oldest Python does."""
     text = path.read_text(encoding="utf-8")
-    module = Module(text.count("\n"), [], [])
+    module = Module(text.count("\n"), [], [], [])
     tree = ast.parse(text, str(path), feature_version=(3, 10))
     _read(tree, path.relative_to(ROOT).parts[:-1], module, False, False)
     return module
@@ -62,12 +66,12 @@ def source(path: Path) -> Module:
 
 def _read(parent: ast.AST, package: tuple[str, ...], module: Module, late: bool, typing: bool) -> None:
     for node in ast.iter_child_nodes(parent):
-        if not isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
-            continue  # expressions hold neither imports nor functions
         if isinstance(node, ast.Import | ast.ImportFrom):
             module.imports.extend(Import(node.lineno, name, late, typing) for name in _names(node, package))
         elif isinstance(node, _Function):
             module.functions.append(_function(node))
+        elif _checks_kind(node):
+            module.kind_checks.append(node.lineno)  # type: ignore[attr-defined]
         guarded = isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
         _read(node, package, module, late or isinstance(node, _Function), typing or guarded)
 
@@ -85,3 +89,21 @@ def _function(node: _Function) -> Function:
     lines = (node.end_lineno or 0) - node.lineno + 1 - (text.count("\n") + 1 if text else 0)
     names = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
     return Function(node.name, lines, len(names) + len(node.args.kwonlyargs) - (names[:1] in (["self"], ["cls"])))
+
+
+def _checks_kind(node: ast.AST) -> bool:
+    """`isinstance(robot, Mechanism)`, `case Mechanism():` and `type(robot) is Mechanism`, array forms included."""
+    match node:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
+            return _names_kind(kinds)
+        case ast.MatchClass(cls=kind):
+            return _names_kind(kind)
+        case ast.Compare(left=ast.Call(func=ast.Name(id="type")), comparators=[kind]):
+            return _names_kind(kind)
+    return False
+
+
+def _names_kind(node: ast.AST) -> bool:
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    names |= {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+    return any(name in KINDS or name.startswith("Packed") for name in names)

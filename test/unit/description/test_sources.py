@@ -102,12 +102,6 @@ def test_files_of_100_megabytes_are_refused_at_once(tmp_path: Path) -> None:
         assert time.process_time() - start < 0.5
 
 
-def test_endless_files_and_input_are_refused() -> None:
-    assert "larger than" in refusal(Path("/dev/zero"))
-    with pytest.raises(DescriptionError, match="<stdin> is larger than"):
-        read_stdin(io.BytesIO(b" " * (MOST_BYTES + 1)))
-
-
 def test_the_largest_file_allowed_ends_in_seconds(tmp_path: Path) -> None:
     path = tmp_path / "padded.urdf"
     path.write_text(ARM + "<!--" + "x" * (MOST_BYTES - len(ARM) - 7) + "-->")
@@ -128,7 +122,8 @@ def test_files_of_100_megabytes_and_endless_ones_are_refused_at_once(tmp_path: P
         stream.truncate(100 * 1024 * 1024)
     for source in (large, b"<" * 100_000_000, Path("/dev/zero")):
         start = time.process_time()
-        assert f"larger than {MOST_BYTES // 1_000_000} MB" in refusal(source)
+        pipe = source == Path("/dev/zero")
+        assert ("a pipe or a device" if pipe else f"larger than {MOST_BYTES // 1_000_000} MB") in refusal(source)
         assert time.process_time() - start < 0.5
     with pytest.raises(DescriptionError, match="<stdin> is larger than"):
         read_stdin(io.BytesIO(b" " * (MOST_BYTES + 1)))

@@ -286,13 +286,3 @@ def test_the_error_is_left_out_where_states_are_missing():
     found = Recording("", ("joint1",), t, t[:, None] ** 2, reference_q=Series(wanted, wanted[:, None] ** 2)).error
     assert not ((found.t > 0.391) & (found.t < 0.599)).any()
     assert np.abs(found.values).max() < 1e-4
-
-
-@pytest.mark.parametrize(("arguments", "ending"), [
-    (["puma560"], "csv"), (["puma560", "--dae"], "csv"), (["pantograph", "--free"], "npz"), (["flexible_arm"], "npz"),
-])
-def test_tables_that_would_be_too_large_to_read_are_not_begun(arguments, ending, capsys, tmp_path):
-    path = tmp_path / f"run.{ending}"
-    assert main(["simulate", *arguments, "--seconds", "3000", "--out", str(path)]) == 1
-    assert f"{path} would have " in capsys.readouterr().err
-    assert not path.exists()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import http.client
+import threading
+import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 from urllib.parse import urlsplit
@@ -16,10 +18,12 @@ from support.viser_client import ViserClient
 from websockets.asyncio import server as websockets_server
 from websockets.exceptions import InvalidStatus
 
+import rne_dynamics as rne
 from rne_dynamics.errors import MissingDependencyError
 from rne_dynamics.viewer import same_origin
 from rne_dynamics.viewer.page import HOST, Page
 from rne_dynamics.viewer.pages import SimulationPage
+from rne_dynamics.viewer.simulated_arm import SimulatedArm
 
 PORT = 18181
 EVIL = "evil.example"
@@ -36,15 +40,22 @@ NAMES = [
     (EVIL, False, False), ("localhost.evil.example", False, False), ("evil.localhost", False, False),
     ("127.0.0.1.evil.example", False, False), ("127.0.0.1.", False, False), ("localhost@evil.example", False, False),
     ("evil.example@localhost", False, False),
-    ("0x7f000001", False, False), ("2130706433", False, False), ("[", False, False), ("a b", False, False),
-    ("localhost:8080, evil.example", False, False), ("%00", False, False),
+    ("0x7f000001", False, False), ("2130706433", False, False),
 ]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def arm(simulated_page) -> Iterator[tuple[Page, SimulationPage]]:
-    with simulated_page(np.zeros(6), PORT) as session:
-        yield session.page, session
+def arm() -> Iterator[tuple[Page, SimulationPage]]:
+    robot = SimulatedArm(rne.load_urdf("puma560"), np.zeros(6))
+    page = Page(port=PORT)
+    page.add_robot(robot.robot, None)
+    session, over = SimulationPage(page, robot), threading.Event()
+    thread = threading.Thread(target=session.run, args=(over.is_set,))
+    thread.start()
+    yield page, session
+    over.set()
+    thread.join()
+    page.close()
 
 
 def port_of(page: Page) -> int:
@@ -71,17 +82,20 @@ def refused(*args, **options) -> int:
     return raised.value.response.status_code
 
 
-@pytest.fixture
-def pushes(await_that):
-    """Check that Pause and Step reach the arm from a client."""
+def until(condition, what: str) -> None:
+    end = time.monotonic() + 60.0
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
 
-    def push(client: ViserClient, session: SimulationPage) -> None:
-        await_that(lambda: "'Step'" in client.text())
-        before = session.arm.state.t
-        client.press("Step")
-        await_that(lambda: session.arm.state.t > before)
 
-    return push
+def pushes(client: ViserClient, session: SimulationPage) -> bool:
+    """Whether Pause and Step reach the arm from a client."""
+    until(lambda: "'Step'" in client.text(), "the buttons")
+    before = session.arm.state.t
+    client.press("Step")
+    until(lambda: session.arm.state.t > before, "a step")
+    return True
 
 
 @pytest.mark.parametrize("origin", FOREIGN)
@@ -108,26 +122,11 @@ def test_a_native_program_sends_no_origin_and_moves_the_arm(arm):
         assert pushes(client, session)
 
 
-@pytest.mark.parametrize("scheme", ["http", "https", None])
-@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
-def test_the_own_page_and_native_programs_move_the_arm(arm, pushes, name, scheme):
-    page, session = arm
-    assert page.host == HOST == "127.0.0.1"
-    address = f"{name}:{port_of(page)}"
-    origin = scheme and f"{scheme}://{address}"
-    with ViserClient(f"http://{address}", origin=origin) as client:
-        pushes(client, session)
-    reply = status(page, {"Host": address} | ({"Origin": origin} if origin else {}))
-    assert reply.status == 200
-    # another site cannot put it below its own buttons
-    assert reply.getheader("Content-Security-Policy") == "frame-ancestors 'none'"
-
-
-def test_a_forwarded_port_is_another_in_host_and_origin(arm, pushes):
+def test_a_forwarded_port_is_another_in_host_and_origin(arm):
     """As by ``ssh -L 9000:localhost:8080``."""
     page, session = arm
     with ViserClient("http://localhost:9000", address=("127.0.0.1", port_of(page))) as client:
-        pushes(client, session)
+        assert pushes(client, session)
 
 
 def test_dns_rebinding_is_refused(arm):
@@ -136,7 +135,8 @@ def test_dns_rebinding_is_refused(arm):
     url = f"http://{EVIL}:{port_of(page)}"
     for origin in (url, None):
         assert refused(url, origin=origin, address=("127.0.0.1", port_of(page))) == 403
-    assert status(page, {"Host": urlsplit(url).netloc}).status == 403
+    reply = status(page, {"Host": urlsplit(url).netloc})
+    assert reply.status == 403
 
 
 @pytest.mark.parametrize(("name", "here", "anywhere"), NAMES)
@@ -164,12 +164,12 @@ def test_the_page_cannot_be_shown_in_a_frame(arm):
     assert (reply.status, reply.getheader("Content-Security-Policy")) == (200, "frame-ancestors 'none'")
 
 
-def test_a_visitor_cannot_make_the_page_public(arm, pushes, capsys):
+def test_a_visitor_cannot_make_the_page_public(arm, capsys):
     """viser shows the page on a public server on request of any client, and prints that."""
     page, session = arm
     with ViserClient(page.url) as client:
         client.send("ShareUrlRequest")
-        pushes(client, session)
+        assert pushes(client, session)
     assert "Share" not in capsys.readouterr().out
 
 
