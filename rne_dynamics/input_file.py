@@ -21,8 +21,6 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from rne_dynamics.errors import shortened
-
 #: Most bytes of all arrays of one file: what reads them may copy them once within 1 GB.
 MOST_ARRAYS = 400_000_000
 #: Longest line of a table, characters.
@@ -92,7 +90,7 @@ def _array(stream: IO[bytes], member: zipfile.ZipInfo) -> npt.NDArray[Any]:
         raise ValueError(f"{member.filename} holds objects; write arrays of numbers and texts")
     size, has = math.prod(shape) * dtype.itemsize, member.file_size - stream.tell()
     if size != has or min(shape, default=0) < 0:
-        declared = shortened(f"{shape}, {size} bytes", 120)
+        declared = f"{shape}, {size} bytes"[:120]
         raise ValueError(f"{member.filename} declares the shape {declared}; it has {has}")
     raw = stream.read(has)
     if len(raw) < size:

@@ -55,31 +55,6 @@ def test_module_imports_only_from_lower_layers() -> None:
             assert allowed, f"{where}: {own} (layer {LAYER[own]}) imports {entry.name} (layer {LAYER[other]})"
 
 
-def test_only_ros_imports_ros() -> None:
-    for path in MODULES:
-        for entry in source(path).imports:
-            first = entry.name.split(".")[0]
-            is_ros = first in ROS or first.endswith(("_msgs", "_srvs"))
-            assert not is_ros or subpackage(path) == "ros", f"{path.name}:{entry.line} imports {entry.name}"
-
-
-def test_other_packages_import_ros_inside_functions_only() -> None:
-    for path in MODULES:
-        for entry in source(path).imports:
-            nodes = entry.name.startswith(f"{PACKAGE.name}.ros")
-            late = entry.late or entry.typing or subpackage(path) == "ros"
-            assert late or not nodes, f"{path.name}:{entry.line}: import {entry.name} inside the function"
-
-
-def test_llvm_is_imported_where_machine_code_is_made() -> None:
-    for path in MODULES:
-        for entry in source(path).imports:
-            first = entry.name.split(".")[0]
-            assert first != "numba", f"{path.name}:{entry.line}: use compiling/jit.py"
-            allowed = subpackage(path) == "compiling" or entry.late
-            assert allowed or first != "llvmlite", f"{path.name}:{entry.line}: use compiling/native.py"
-
-
 def test_ros_and_llvm_are_imported_where_they_belong() -> None:
     """Other packages import nodes inside functions only."""
     for path in MODULES:
