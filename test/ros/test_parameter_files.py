@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import rclpy
 import yaml
 from rclpy.context import Context
@@ -53,6 +54,20 @@ def test_a_file_of_which_nothing_applies_is_named_with_the_key_that_would(tmp_pa
     for part in (str(file), "/left/sim", "/**/sim", "they are for /sim"):
         assert part in said
     assert lost_settings(arguments, "sim", "/") == []
+    assert lost_settings(["program", "--params-file", str(file)], "sim", "/left") == [], "no argument of ROS"
     file.write_text("", encoding="utf-8")
     (said,) = lost_settings(arguments, "sim", "/left")
     assert "no ros__parameters" in said
+
+
+@pytest.mark.parametrize(("namespace", "value", "lost"), [
+    ("/", "sim:rate:=1", False), ("/left", "sim:rate:=1", True), ("/", "other:rate:=1", True), ("/", "rate:=1", False),
+    ("/left", "name:=a:b", False), ("/left", "text:=x:y:=z", False),
+])
+def test_a_single_parameter_for_another_node_is_named(tmp_path, namespace, value, lost):
+    said = lost_settings(["program", "--ros-args", "-p", value, "--"], "sim", namespace)
+    assert bool(said) == lost
+    assert all(value in text for text in said)
+    file = tmp_path / "node.yaml"
+    file.write_text(yaml.safe_dump({"nobody": {"ros__parameters": {"a": 1}}}), encoding="utf-8")
+    assert (not taken(file, namespace, "-p", value)) == lost

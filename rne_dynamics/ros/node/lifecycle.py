@@ -29,7 +29,7 @@ from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.loop.hot_loop import SERVICE_PERIOD, HotLoop, NodeExecutor
 from rne_dynamics.ros.messages.topic_wait import LATCHED
-from rne_dynamics.ros.node.process import apply_scheduling, log_at
+from rne_dynamics.ros.node.process import apply_scheduling, log_at, seconds_since_start
 from rne_dynamics.ros.node.robot import DescribedRobot, load_robot, relocked
 from rne_dynamics.ros.parameters.files import Parameter, ParameterAlias, Values
 from rne_dynamics.ros.parameters.table import COMMON, ParameterTable, make_strict, payload
@@ -211,7 +211,7 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
             load_all()
             self.get_logger().info(
                 f"ready: robot {robot.name!r}, {robot.n} joints ({', '.join(robot.joint_names)}); configured in "
-                f"{time.monotonic() - began:.2f} s"
+                f"{time.monotonic() - began:.2f} s, {seconds_since_start():.2f} s after the process started"
             )
 
         if self._done("configure", configure):

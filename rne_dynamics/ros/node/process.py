@@ -9,6 +9,7 @@ import os
 import resource
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -86,6 +87,15 @@ def _lock() -> Iterator[str]:
             f"lock_memory is not permitted ({why}); fix: a line '@realtime - memlock unlimited' in "
             "/etc/security/limits.conf, and this user in that group"
         )
+
+
+def seconds_since_start() -> float:
+    """Age of this process, s, including the interpreter's start and imports; 0 where the system does not report it."""
+    try:
+        started = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    except (OSError, IndexError, ValueError):
+        return 0.0
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
 
 
 #: In the file names of libraries that are needed only to compile, and in those of all.

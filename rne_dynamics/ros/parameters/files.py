@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "JOINT", "JTC", "OF_HARDWARE", "OF_THE_ARM", "SIMULATED", "Parameter", "ParameterAlias", "Translation", "Value",
     "Values", "applies", "declared_parameters", "filled", "flat", "given_to", "given_to_another", "listed",
-    "lost_settings", "node_keys", "per_joint", "refusal", "refuse_undeclared",
+    "lost_settings", "node_keys", "per_joint", "refusal", "refuse_undeclared", "ros_settings",
     "settings_for", "simulated", "translate", "unclaimed",
 ]
 
@@ -188,20 +187,43 @@ OF_THE_ARM = ("gravity", "payload.link", "payload.mass", "payload.com", "payload
 #: counts as not reported.
 NEXT_TO_NONE = [0.0, 0.0, -0.001]
 
+_FLAGS = {"--params-file": "--params-file", "-p": "-p", "--param": "-p"}
+#: ``NODE:NAME:=VALUE``, a setting for one node.
+_FOR_ONE_NODE = re.compile(r"(?P<node>[^:=]+):(?P<name>[^:=]+):=")
+
 
 def lost_settings(arguments: Sequence[str], name: str, namespace: str) -> list[str]:
-    """Warnings about parameter files of the command line that are for other nodes only."""
+    """Warnings about parameter files and settings of the command line that are for other nodes only."""
     full = f"{namespace.rstrip('/')}/{name}"
     warnings = []
-    for flag, file in pairwise(arguments):
-        keys = list(node_keys(file)) if flag == "--params-file" else [full]
+    for flag, value in ros_settings(arguments):
+        if flag == "-p":
+            found = _FOR_ONE_NODE.match(value)
+            if found and f"/{found['node']}" != full:
+                warnings.append(
+                    f"{flag} {value} is for node /{found['node']}, and this one is {full}: it is not set. Give it as "
+                    f"{flag} {value.partition(':')[2]}"
+                )
+            continue
+        keys = list(node_keys(value))
         if not any(applies(key, full) for key in keys):
             theirs = f"they are for {', '.join(keys)}" if keys else f"it has no {SECTION}"
             warnings.append(
-                f"no parameter in {file} is for this node, {full}: {theirs}. Give them under the key {full} or, for "
+                f"no parameter in {value} is for this node, {full}: {theirs}. Give them under the key {full} or, for "
                 f"any namespace, /**/{name}"
             )
     return warnings
+
+
+def ros_settings(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Parameter files (``--params-file``) and single parameters (``-p``) among ROS arguments."""
+    inside = False
+    words = iter(arguments)
+    for word in words:
+        if word in ("--ros-args", "--"):
+            inside = word == "--ros-args"
+        elif inside and word in _FLAGS and (value := next(words, None)) is not None:
+            yield _FLAGS[word], value
 
 
 def node_keys(file: str) -> Iterator[str]:
