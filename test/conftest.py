@@ -70,6 +70,8 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     if whole and not (watched or chosen or WORKER) and (os.cpu_count() or 1) >= CORES:
         option.numprocesses = PROCESSES
     option.loadscopereorder = False  # as `pytest_collection_modifyitems` has them
+    if not getattr(option, "maxworkerrestart", "0"):
+        option.maxworkerrestart = "0"  # with another one the others waited for ever, once
 
 
 @pytest.hookimpl(tryfirst=True)
