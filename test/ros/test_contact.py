@@ -7,7 +7,7 @@ import pytest
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from std_srvs.srv import Trigger
+from std_srvs.srv import SetBool, Trigger
 
 import rne_dynamics as rne
 from rne_dynamics.ros.messages.topic_wait import LATCHED, OFFERED, polled_subscription, take
@@ -47,21 +47,30 @@ class Arm(SteppedArm):
     def contact(self) -> str:
         return self.newest[String].data
 
+    def recovered(self) -> None:
+        """Let the push end, and hold the arm by the first law."""
+        self.push_by(np.zeros(3))
+        self.until(lambda: not self.contact(), 3.0)
+        if self.peer.mode(NODE) == "floating":
+            self.peer.call(SetBool, f"{NODE}/hand_guide", SetBool.Request(data=False))
+        assert self.peer.set_parameters(NODE, contact__reaction="none").successful
+        self.run(0.4)
+
 
 @pytest.fixture(scope="module")
 def arm(in_lockstep):
     process, peer = in_lockstep(
         NODE, list(ROBOT.joint_names), robot_description="panda", contact={"link": LINK}, torque_divisor=2,
-        **AT_ONCE,
+        prepared_laws=["joint_impedance"], **AT_ONCE,
     )
     arm = Arm(process, peer)
     arm.run(0.5)
-    arm.until(lambda: len(arm.newest) == len(arm.topics))  # a busy computer delivers the first ones late
     yield arm
     peer.hurry()
 
 
 def test_a_push_is_published_as_efforts_wrench_and_contact(arm) -> None:
+    arm.until(lambda: len(arm.newest) == len(arm.topics))  # a busy computer delivers the first ones late
     assert arm.contact() == ""
     arm.push_by(np.array([0.0, 20.0, 0.0]))
     arm.run(0.3)
@@ -80,8 +89,7 @@ def test_a_push_is_published_as_efforts_wrench_and_contact(arm) -> None:
     answer = arm.peer.call(Trigger, f"{NODE}/tare", Trigger.Request())
     assert not answer.success
     assert "a contact is felt" in answer.message
-    arm.push_by(np.zeros(3))
-    arm.until(lambda: not arm.contact(), 3.0)
+    arm.recovered()
     assert arm.peer.call(Trigger, f"{NODE}/tare", Trigger.Request()).success
 
 
@@ -95,3 +103,11 @@ def test_a_push_lets_the_arm_float_or_comply(arm) -> None:
         arm.push_by(np.array([0.0, 15.0, 0.0]))
         arm.until(done, 3.0)
         arm.recovered()
+
+
+def test_what_does_not_fit_is_refused(arm) -> None:
+    refused = arm.peer.set_parameters(NODE, contact__reaction="run")
+    assert not refused.successful
+    assert "retract" in refused.reason
+    assert not arm.peer.set_parameters(NODE, contact__panda_joint1__threshold=-2.0).successful
+    assert not arm.peer.set_parameters(NODE, contact__observe=False).successful  # only before it is configured

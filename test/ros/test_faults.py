@@ -63,20 +63,6 @@ def test_reaction_is_the_one_that_is_promised_under_other_laws(running: Campaign
     assert result.passed, result.failure
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("foreign", [fault.name for fault in USUAL])
-def test_reaction_is_the_same_on_an_arm_that_is_not_the_model(running_on_foreign_arms: Campaign, foreign: str) -> None:
-    result = running_on_foreign_arms.results[foreign].result(LONGEST)
-    assert result.passed, result.failure
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("name", [fault.name for fault in OTHERS])
-def test_reaction_is_the_same_on_other_arms_and_controllers(running: Campaign, name: str) -> None:
-    result = running.results[name].result(LONGEST)
-    assert result.passed, result.failure
-
-
 def test_a_fault_of_the_arm_is_tried_on_every_arm_and_each_case_has_a_name_of_its_own() -> None:
     cases = tried(FAULTS, ALL)
     assert len({case.name for case in cases}) == len(cases)

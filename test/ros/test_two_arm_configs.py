@@ -1,9 +1,15 @@
-"""The parameter files for two arms behind ros2_control: what each arm's nodes get of them."""
+"""The parameter files for two arms behind ros2_control, as far as they can be tested without it.
+
+One simulator has both arms and takes JointState commands, as topic-based hardware does. Between it and the six nodes of
+the two arms is this process, which acts as a controller manager with the file's controllers.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import re
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,12 +18,18 @@ import pytest
 import rclpy
 import yaml
 from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
 from support.hardware_files import LENIENT, POSTURES, UR, flat, numbered
 from support.wheel import wheel_urdf
 
 from rne_dynamics.ros.effort_gate import EffortGateNode
-from rne_dynamics.ros.sessions.processes import NodeProcess
+from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
+
+from .peer import START
+from .ros2_control_stand_in import TopicBasedSystem
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 BASE, NAMESPACES = CONFIG / "hardware" / "ros2_control.yaml", CONFIG / "two_arms" / "namespaces.yaml"
@@ -117,6 +129,56 @@ def two_arms(folder: Path) -> Path:
     file = folder / "two_arms.urdf"
     ElementTree.ElementTree(robot).write(file, encoding="unicode")
     return file
+
+
+class ControllerManager:
+    """What the controllers of prefixes.yaml do with topic-based hardware: a cycle for each joint state."""
+
+    def __init__(self, namespace: str) -> None:
+        self.node = rclpy.create_node("controller_manager", namespace=namespace)
+        self.executor = SingleThreadedExecutor()
+        self.executor.add_node(self.node)
+        self.joints = {arm: sections(PREFIXES)[f"{arm}_effort_controller"]["joints"] for arm in ARMS}
+        every = [joint for joints in self.joints.values() for joint in joints]
+        self.hardware = TopicBasedSystem(self.node, dict.fromkeys(every, ("effort",)), threshold=-1.0)
+        self.states = self.node.create_publisher(JointState, "joint_states", 10)
+        self.node.create_subscription(JointState, "robot_joint_states", self._update, 1)
+        self.modes: dict[str, str] = {}
+        for arm in ARMS:
+            self.node.create_subscription(
+                Float64MultiArray, f"{arm}_effort_controller/commands", lambda m, a=arm: self._command(a, m), 1
+            )
+            for node in (LAW, GATE):
+                self.node.create_subscription(
+                    String, f"{arm}/{node}/state", lambda m, name=f"{arm}/{node}": self.modes.update({name: m.data}),
+                    rclpy.qos.QoSProfile(depth=1, durability=rclpy.qos.DurabilityPolicy.TRANSIENT_LOCAL),
+                )
+
+    def _command(self, arm: str, message: Float64MultiArray) -> None:
+        for joint, effort in zip(self.joints[arm], message.data, strict=True):
+            self.hardware.commands[joint, "effort"] = effort
+
+    def _update(self, state: JointState) -> None:
+        self.states.publish(state)  # as joint_state_broadcaster
+        self.hardware.read()
+        self.hardware.write()
+
+    def spin(self, condition, what: str, processes: list[NodeProcess]) -> None:
+        def met() -> bool:
+            end = time.monotonic() + 0.05
+            while time.monotonic() < end:
+                self.executor.spin_once(0.01)
+            return condition()
+
+        wait_until(met, 3.0 * START, what, processes, period=0.0)
+
+
+@pytest.fixture
+def manager(namespace) -> Iterator[ControllerManager]:
+    one = ControllerManager(f"{namespace}/prefixes")
+    yield one
+    one.executor.shutdown()
+    one.node.destroy_node()
 
 
 @pytest.mark.soak  # in real time: at a load of 12 on two cores an arm was not held

@@ -214,12 +214,3 @@ class LateRig(Rig):
             self.under_way.append(effort.command)
             if len(self.under_way) > self.late:
                 self.simulator.command(self.under_way.pop(0))
-
-
-@pytest.mark.slow
-def test_compensation_of_friction_may_be_off():
-    model = our_model(CASES["panda"])
-    gains = Gains(np.full(7, 400.0), np.zeros(1), np.full(7, 40.0))
-    for friction in (None, FrictionCompensation(0.5)):
-        law = ComputedTorque(model, gains, friction)
-        assert rms(follow(CASES["panda"], 2, 2e-3, law=law)) < 1.1 * rms(follow(CASES["panda"], 0, 0.0, law=law))

@@ -24,6 +24,7 @@ from rne_dynamics.control.supervision.states import Mode
 LOWERED, SLOWED = 0.25, 1.2
 #: Time of a motion, s.
 DURATION = 1.0
+ROBOTS = ("four_joint_arm", ON_SHIP, PANTOGRAPH)
 
 
 def rig_of(name: str) -> Rig:
@@ -41,13 +42,12 @@ def rig_of(name: str) -> Rig:
     return rig
 
 
-def move(rig: Rig) -> np.ndarray:
-    """Send the arm off; the goal."""
+def move(rig: Rig, delay: float = 0.0) -> tuple[np.ndarray, float]:
+    """Send the arm off; the goal, and how long it takes."""
     robot, now = rig.robot, rig.supervisor.queue.reference.q
     goal = now - 0.4 * (-1.0) ** np.arange(robot.n)
-    rig.move(goal, DURATION, tolerances=Tolerances(robot.joint_names, goal=0.05, goal_time=0.5))
-    rig.run(0.4 * DURATION)
-    return goal
+    rig.move(goal, DURATION, delay, Tolerances(robot.joint_names, goal=0.05, goal_time=0.5))
+    return goal, DURATION
 
 
 def lowered(rig: Rig) -> np.ndarray:
@@ -70,41 +70,71 @@ def fastest(rig: Rig, limit: np.ndarray, seconds: float) -> float:
     return float((np.abs(np.array(rig.speeds[-round(seconds / rig.period):])) / limit).max())
 
 
-def test_a_motion_is_slowed_along_its_path_and_reaches_its_goal():
-    rig = rig_of(PANTOGRAPH)
-    goal = move(rig)
+@pytest.mark.parametrize("name", ROBOTS[1:])
+def test_a_motion_is_slowed_along_its_path_and_reaches_its_goal(name):
+    rig = rig_of(name)
+    goal, duration = move(rig)
+    rig.run(0.4 * duration)
     limit = lowered(rig)
     rig.run(0.5)
-    began = rig.now
-    while not rig.endings and rig.now - began < 1.5 * DURATION / LOWERED:
-        rig.run(0.1)
-    assert fastest(rig, limit, rig.now - began) < SLOWED
+    assert fastest(rig, limit, to_the_end(rig, 1.5 * duration / LOWERED)) < SLOWED
     assert Mode.STOPPING not in rig.modes, rig.supervisor.cause
     assert [ending for ending, _ in rig.endings] == [Ending.SUCCEEDED], rig.endings
     assert np.abs(goal - rig.simulator.state.q).max() < 0.05
     rig.check()
 
 
-@pytest.mark.parametrize(("then", "seconds"), [
-    (lambda rig: rig.supervisor.stop(rig.now, "test"), 0.35),  # before it is released, and sinks
-    (lambda rig: rig.supervisor.cancel("test"), 1.0), (lambda rig: rig.supervisor.scale_speed(0.5), 1.0),
-    (lambda rig: rig.move(rig.supervisor.queue.reference.q + 0.02, 4.0), 1.0),
-], ids=["stop", "cancel", "speed", "takeover"])
-def test_whatever_comes_after_the_change_is_no_fault(then, seconds):
-    rig = rig_of("four_joint_arm")
-    move(rig)
+@pytest.mark.parametrize("name", ROBOTS[::2])
+def test_a_deferred_motion_keeps_the_limits_of_its_begin(name):
+    rig = rig_of(name)
+    _, duration = move(rig, delay=0.5)
+    rig.run(0.1)
+    limit = lowered(rig)
+    rig.run(0.4)
+    assert fastest(rig, limit, to_the_end(rig, 0.1 + 1.3 * duration / LOWERED)) < SLOWED
+    assert [ending for ending, _ in rig.endings] == [Ending.SUCCEEDED], rig.endings
+    assert Mode.STOPPING not in rig.modes
+
+
+def test_limits_that_rise_again_let_the_motion_go_on_as_fast_as_before():
+    rig = rig_of(ON_SHIP)
+    _, duration = move(rig)
+    rig.run(0.3 * duration)
+    lowered(rig)
+    rig.run(0.3)
+    rig.supervisor.adopt(rig.settings)
+    to_the_end(rig, 0.6 + duration)
+    assert [ending for ending, _ in rig.endings] == [Ending.SUCCEEDED], rig.endings
+    assert Mode.STOPPING not in rig.modes
+
+
+@pytest.mark.parametrize(("name", "then"), [
+    *zip(ROBOTS, ["stop", "cancel", "speed"], strict=True), (ROBOTS[0], "takeover"), (PANTOGRAPH, "stop"),
+])  # fmt: skip
+def test_whatever_comes_after_the_change_is_no_fault(name, then):
+    rig = rig_of(name)
+    _, duration = move(rig)
+    rig.run(0.4 * duration)
     limit = lowered(rig)
     rig.run(0.02)
-    then(rig)
-    rig.run(seconds)
+    if then == "stop":
+        rig.supervisor.stop(rig.now, "test")
+    elif then == "cancel":
+        rig.supervisor.cancel("test")
+    elif then == "speed":
+        rig.supervisor.scale_speed(0.5)
+    else:
+        rig.move(rig.supervisor.queue.reference.q + 0.02, 4.0)
+    rig.run(0.35 if then == "stop" else 1.0)  # before it is released, and sinks
     assert "moves at" not in rig.supervisor.cause
     assert Mode.FAULT not in rig.modes
-    assert rig.mode is Mode.STOPPING or fastest(rig, limit, 0.2) < SLOWED
+    assert then == "stop" or fastest(rig, limit, 0.2) < SLOWED
     rig.check()
 
 
-def test_a_guided_arm_is_slowed_too():
-    rig = rig_of("four_joint_arm")
+@pytest.mark.parametrize("name", ROBOTS)
+def test_a_guided_arm_is_slowed_too(name):
+    rig = rig_of(name)
     rig.supervisor.hand_guide(True)
     limit = rig.settings.limits.velocity
     hand = {end_links(rig.robot.open_tree)[-1]: np.array([4.0, -6.0, 3.0, 0.0, 0.0, 0.0])}
@@ -121,7 +151,8 @@ def test_a_guided_arm_is_slowed_too():
 
 def test_a_margin_that_is_raised_brakes_what_would_enter_it():
     rig = rig_of("panda")
-    goal = move(rig)
+    goal, duration = move(rig)
+    rig.run(0.4 * duration)
     lower, upper = rig.robot.lower, rig.robot.upper
     place = rig.supervisor.queue.reference.q
     margin = np.zeros(rig.robot.n)
@@ -132,28 +163,3 @@ def test_a_margin_that_is_raised_brakes_what_would_enter_it():
     assert rig.mode is Mode.HOLDING, rig.supervisor.cause
     assert Mode.STOPPING not in rig.modes
     assert rig.endings[0][0] is (Ending.STOPPED if outward else Ending.SUCCEEDED)
-
-
-def test_a_deferred_motion_keeps_the_limits_of_its_begin():
-    rig = rig_of("four_joint_arm")
-    now = rig.supervisor.queue.reference.q
-    loose = Tolerances(rig.robot.joint_names, goal=0.05, goal_time=0.5)
-    rig.move(now - 0.1, DURATION, 0.3, loose)
-    limit = np.full(rig.robot.n, LOWERED * 1.875 * 0.1 / DURATION)
-    rig.supervisor.adopt(replace(rig.settings, limits=replace(rig.settings.limits, velocity=limit)))
-    rig.run(1.5)
-    assert fastest(rig, limit, 1.2) < SLOWED
-    assert rig.mode is Mode.TRACKING
-
-
-@pytest.mark.slow
-def test_limits_that_rise_again_let_the_motion_go_on_as_fast_as_before():
-    rig = rig_of(ON_SHIP)
-    _, duration = move(rig)
-    rig.run(0.3 * duration)
-    lowered(rig)
-    rig.run(0.3)
-    rig.supervisor.adopt(rig.settings)
-    to_the_end(rig, 0.6 + duration)
-    assert [ending for ending, _ in rig.endings] == [Ending.SUCCEEDED], rig.endings
-    assert Mode.STOPPING not in rig.modes
