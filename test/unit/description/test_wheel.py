@@ -93,7 +93,7 @@ def test_joints_limits_friction_masses_and_frames_are_those_of_pinocchio(
 
 #: What urdf_parser_py refuses, and for what.
 #: What urdf_parser_py refuses.
-REFUSED = {"icub_reduced.urdf", "pr2.urdf", "romeo_laas_small.urdf"}
+REFUSED = {"icub.urdf", "icub_reduced.urdf", "pr2.urdf", "romeo_laas_small.urdf"}
 
 
 @pytest.mark.parametrize("path", [
