@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from support.altered import altered
 from support.foreign_episodes import STIFF, TICK, ForeignEpisode, ForeignRig, Line, arms, controller_values
 from support.foreign_plant import Deviation, ForeignArm
 from support.moving_bases import Swell
@@ -15,18 +16,13 @@ import rne_dynamics as rne
 from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import DRIVING, FLOATING, STOPPING, Stage
-from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.mechanism import Mechanism, RigidRobot
-from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.model.tree import Friction
 from rne_dynamics.ros.parameters.tracking import tracking_settings
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.simulator import Simulator
 
 #: The arms of `arms`, in its order; the pantograph; a PUMA on a ship.
 NAMES = ("homemade", "planar2", "puma560", "panda", "ur10", "four_joint_arm", "pantograph", "puma560 on a ship")
-#: Of these an open arm, a mechanism, and an arm whose base moves.
-KINDS = ("panda", *NAMES[-2:])
 #: Between two measurements of the links' speed after a loss, s.
 STEP = 2e-3
 
@@ -58,24 +54,9 @@ def pantograph() -> Mechanism:
     return robot
 
 
-def model(name: str) -> RigidRobot:
+def controlled(name: str) -> RigidRobot:
     """The controller's model of one of `NAMES`."""
     return pantograph() if name == "pantograph" else arms()[2 if name.endswith("ship") else NAMES.index(name)][1]
-
-
-def altered(robot: RobotModel, factors: np.ndarray, friction: float) -> RobotModel:
-    """The same tree with links of other masses and another friction, as factors."""
-
-    def inertia(now: Inertia | None, factor: float) -> Inertia | None:
-        return now and replace(now, mass=factor * now.mass, inertia=factor * now.inertia)
-
-    def rubbing(now: Friction) -> Friction:
-        return Friction(friction * now.viscous, friction * now.coulomb_forward, friction * now.coulomb_backward)
-
-    tree = robot.tree
-    links = (replace(link, inertia=inertia(link.inertia, f)) for link, f in zip(tree.links, factors, strict=False))
-    joints = (replace(joint, friction=rubbing(joint.friction)) for joint in tree.joints)
-    return rne.assemble(replace(tree, links=tuple(links), joints=tuple(joints)), gravity=robot.gravity)
 
 
 @dataclass
@@ -95,7 +76,7 @@ class LostStates(ForeignEpisode):
 
     def new_rig(self) -> ForeignRig:
         """The arm with its deviations, and messages that take up to 6 ms both ways together."""
-        rng, self.period, self.robot = self.rng, TICK, model(self.name)
+        rng, self.period, self.robot = self.rng, TICK, controlled(self.name)
         late, self.delay = (float(rng.choice([0.0, 1e-3, 3e-3])) for _ in range(2))
         line = Line(float(rng.choice([1e-3, 2e-3, 4e-3])), late)
         friction = float(rng.choice([0.0, 1.0, 3.0, rng.uniform(0.0, 3.0)]))
