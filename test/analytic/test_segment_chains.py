@@ -154,16 +154,6 @@ def test_oblique_beams_bend_and_twist_alike(modes):
     np.testing.assert_allclose((4.0 * fine - coarse) / 3.0, lowest, rtol=1e-4 if modes[0] else 3e-3)
 
 
-def test_oblique_beams_twist_alike():
-    arm = two_beams("polynomial", stiffening=False, modes=(0, 0, 5))[0]
-    arm = type(arm)(rne.assemble(arm.robot.tree, gravity=(0.0, 0.0, 0.0)), arm.flexible_links)
-    q = [0.3, -0.8, 0.05]
-    lowest = linearised(arm, q).frequencies[:2]
-    coarse, fine = (held_frequencies(segmented(arm, N), q)[:2] for N in (8, 16))
-    # what is left is the truncation: the box half way makes a kink in the torsion that powers of x do not have
-    np.testing.assert_allclose((4.0 * fine - coarse) / 3.0, lowest, rtol=3e-3)
-
-
 def test_six_joints_with_two_modes_a_plane_meet_the_limit_of_the_segments(tmp_path):
     """The second and third frequency within 1 %, as documents/003_flexible.md shows; all four are within 0.1 %."""
     text = share_file("urdf/flexible_arm6.yaml").read_text().replace("urdf: flexible_arm6.urdf", "urdf: flexible_arm6")

@@ -227,25 +227,6 @@ def test_the_command_in_a_launch_file_has_arguments_that_exist():
         assert set(re.findall(r"(\w+):=", first)) <= {argument.name for argument in kind.arguments}
 
 
-def test_a_recorder_listens_to_the_drivers_topics_and_its_end_ends_nothing():
-    recorder = planned("controller", hardware="franka", record="runs")["recorder"]
-    driver = DRIVERS["franka"]
-    assert values(recorder)["output"] == "runs"
-    assert {driver.joint_states, driver.efforts, "*/torque/*"} <= set(values(recorder)["topics"])
-    assert recorder.optional
-    assert "recorder" not in planned("controller", hardware="franka")
-
-
-def test_a_viewer_is_started_on_request_and_its_end_ends_nothing():
-    assert VIEWER not in planned("simulated_arm", urdf="puma560")
-    simulated = planned("simulated_arm", urdf="puma560", view="true")[VIEWER]
-    assert values(simulated)["simulator"] == SIMULATOR
-    assert simulated.optional
-    real = planned("gravity_compensation", hardware="franka", view="true")[VIEWER]
-    assert values(real) == {"controller": "gravity_compensation", "simulator": ""}
-    assert topic(real, "joint_states") == DRIVERS["franka"].joint_states
-
-
 def test_recorder_and_viewer_are_started_on_request_on_the_drivers_topics_and_their_end_ends_nothing():
     driver, asked = DRIVERS["franka"], planned("controller", hardware="franka", record="runs", view="true")
     recorder, viewer = asked["recorder"], asked[VIEWER]

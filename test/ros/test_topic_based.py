@@ -118,47 +118,6 @@ def test_a_position_trajectory_as_of_a_joint_trajectory_controller(rig):
     assert not node.count_publishers("robot_description")
 
 
-@pytest.mark.slow
-def test_velocities_end_with_the_commands(rig):
-    arm = rig(all_joints("velocity"), command_timeout=0.5)
-    arm.command("velocity", np.where(np.arange(6) == 0, 0.3, 0.0))
-    arm.wait(lambda: (arm.cycle(), arm.column("velocity")[0] > 0.25)[1], "the joint to move")
-    arm.wait(lambda: (arm.system.read(), abs(arm.column("velocity")[0]) < 1e-3)[1], "the joint to stop")
-    assert arm.column("position")[0] > HOME[0]
-
-
-@pytest.mark.slow
-def test_efforts_go_to_the_motors(rig):
-    arm = rig(all_joints("effort"), threshold=-1.0, command_timeout=0.0)
-    friction = np.array([joint.friction.coulomb_forward for joint in ROBOT.tree.joints if joint.name in JOINTS])
-    beyond = np.array([0.5, 0.5, 0.5, 1.5, 1.5, 1.5]) * friction  # holds the first three joints, not the wrist
-    tau = rne.gravity_torque(ROBOT, HOME) + beyond
-    arm.command("effort", tau)
-    arm.wait(lambda: (arm.cycle(), (arm.column("position") - HOME)[3:].min() > 0.02)[1], "the wrist to move")
-    np.testing.assert_allclose(arm.column("effort"), tau, rtol=1e-12)
-    np.testing.assert_array_equal(arm.column("position")[:3], HOME[:3])
-
-
-@pytest.mark.slow
-def test_joints_of_other_hardware_are_ignored_and_what_nobody_can_read_is_refused(rig):
-    arm = rig(all_joints("position") | {"finger": ("position",)})
-    arm.command("position", GOAL)
-    arm.wait(lambda: (arm.cycle(), np.allclose(arm.column("position"), GOAL, atol=1e-3))[1], "the goal")
-    node = arm.node
-
-    def refused(interfaces, text: str) -> None:
-        other = TopicBasedSystem(node, interfaces)
-        other.commands = dict.fromkeys(other.commands, 0.0)
-        arm.wait(lambda: (other.write(), text in arm.process.output())[1], text)
-
-    refused({"left": ("position",)}, "none of its joints (left) is simulated; simulated are joint1")
-    refused(
-        dict.fromkeys(JOINTS[:5], ("position",)) | {JOINTS[5]: ("effort",)},
-        "5 values of position for 6 joints, so that their joints are unknown",
-    )
-    np.testing.assert_allclose(arm.column("position"), GOAL, atol=1e-3)
-
-
 def test_velocities_end_with_the_commands_efforts_go_to_the_motors_and_what_nobody_can_read_is_refused():
     hardware = TopicBasedHardware(ROBOT, 250.0, 0.0, command_timeout=0.2, brake=False, lockstep=False)
     simulator = Simulator(ArmPlant(ROBOT), HOME, dt=0.004, command_timeout=None, hold_until_command=True)

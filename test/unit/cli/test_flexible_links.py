@@ -109,20 +109,6 @@ def test_what_is_doubtful(
     assert fix in one["fix"]
 
 
-def test_stiffness_without_the_sections_inertia(tmp_path: Path, capsys: Capture) -> None:
-    plain = BEAM.replace(", GJ: 21, polar: 6e-5", "") + ", modes: {y: 1}, damping: 0.01"
-    assert findings(model(tmp_path, plain), capsys) == []
-    found = findings(model(tmp_path, plain.replace("y: 15,", "y: 15e6,")), capsys)
-    assert any("a section whose radius of gyration is 1.16e+03 mm, for a beam of 0.8 m" in f["message"] for f in found)
-
-
-def test_stout_beams_and_clean_ones(tmp_path: Path, capsys: Capture) -> None:
-    assert findings(model(tmp_path, GOOD), capsys) == []
-    bar = "link: beam, section: {kind: rod, diameter: 0.01, material: pom}, modes: {y: 1}, damping: 0.01, length: 0.09"
-    (found,) = findings(model(tmp_path, bar, "gravity: [0, 0, 0]"), capsys)
-    assert found["message"].startswith("is 9 times the section's 0.01 m; below 10 times")
-
-
 def test_modal_files_are_checked_too(tmp_path: Path, capsys: Capture) -> None:
     save_modal_link(tmp_path / "beam.npz", modal_link(Beam("beam", 0.8, np.array([0.4]), np.array([15.0]))))
     (found,) = findings(model(tmp_path, "link: beam, modal: beam.npz"), capsys)

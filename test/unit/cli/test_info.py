@@ -15,18 +15,6 @@ from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque
 from rne_dynamics.model.layout import ROTOR
 
 
-@pytest.mark.parametrize("name", ["puma560", "scara"])
-def test_robots_as_table_and_json(name: str, figures, run_rne) -> None:
-    model = load_urdf(name)
-    text = run_rne("info", name).out
-    assert all(joint_name in text for joint_name in model.joint_names)
-    assert f"total mass: {model.mass:.6g} kg" in text
-    report = figures("info", name)
-    assert report["mass"] == model.mass
-    np.testing.assert_allclose([j["gravity_effort"] for j in report["joints"]], gravity_torque(model, model.neutral))
-    np.testing.assert_allclose([j["rotor_inertia"] for j in report["joints"]], model.parameters[:, ROTOR], rtol=1e-15)
-
-
 def test_the_sample_arm_in_numbers() -> None:
     info = describe(load_urdf(ARM))
     (row,) = info["joints"]

@@ -100,27 +100,6 @@ def test_a_bare_doctype_is_harmless() -> None:
     assert read_markup(b"<!DOCTYPE robot><robot/>", "f").tag == "robot"
 
 
-def test_deep_nesting_is_refused() -> None:
-    assert f"nested deeper than {DEEPEST}" in fault(b"<a>" * 100_000)
-    assert f"nested deeper than {DEEPEST}" in fault(b"<robot><visual>" + b"<a>" * 100_000)
-
-
-@pytest.mark.slow
-def test_too_many_elements_are_refused() -> None:
-    start = time.process_time()
-    assert f"more than {MOST_ELEMENTS} elements" in fault(b"<robot>" + b"<a/>" * (MOST_ELEMENTS + 10))
-    assert time.process_time() - start < 20.0
-
-
-def test_long_text_and_attributes_end_quickly() -> None:
-    start = time.process_time()
-    root = read_markup(b"<robot name='" + b"x" * LONGEST + b"'>" + b"y\n" * 5_000_000 + b"</robot>", "f")
-    assert len(root.text) <= 2000
-    with pytest.raises(FaultyDescriptionError, match="an attribute of more than"):
-        read_markup(b"<robot name='" + b"x" * 5_000_000 + b"'/>", "f")
-    assert time.process_time() - start < 20.0
-
-
 def test_deep_nesting_and_many_elements_are_refused_and_long_text_is_read() -> None:
     start = time.process_time()
     assert f"nested deeper than {DEEPEST}" in fault(b"<robot><visual>" + b"<a>" * 100_000)

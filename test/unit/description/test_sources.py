@@ -92,16 +92,6 @@ def test_a_string_is_what_it_is_whatever_encoding_it_declares() -> None:
     assert load_urdf('<?xml version="1.0" encoding="utf-16"?>' + arm(('"arm"', '"Käfer"'))).name == "Käfer"
 
 
-def test_files_of_100_megabytes_are_refused_at_once(tmp_path: Path) -> None:
-    large = tmp_path / "large.urdf"
-    with large.open("wb") as stream:
-        stream.truncate(100 * 1024 * 1024)
-    for source in (large, b"<" * 100_000_000, "<" * 100_000_000):
-        start = time.process_time()
-        assert f"larger than {MOST_BYTES // 1_000_000} MB" in refusal(source)
-        assert time.process_time() - start < 0.5
-
-
 def test_the_largest_file_allowed_ends_in_seconds(tmp_path: Path) -> None:
     path = tmp_path / "padded.urdf"
     path.write_text(ARM + "<!--" + "x" * (MOST_BYTES - len(ARM) - 7) + "-->")

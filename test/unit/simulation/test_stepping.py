@@ -7,7 +7,6 @@ import pytest
 from support.arms import MASS, chain, floating_arm, slider
 from support.stepped import stepped
 
-from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.composite.momentum import center_of_mass
@@ -20,16 +19,6 @@ from rne_dynamics.simulation.runs.free_motion import free_motion
 from rne_dynamics.simulation.stepping.stepping import integrate, step
 
 NOTHING = {"friction": False, "stops": False}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", shipped_robots())
-def test_free_motion_keeps_its_energy_over_ten_seconds(name):
-    """Relative to the largest kinetic energy on the way; one step a millisecond."""
-    plant = ArmPlant(load_urdf(name), **NOTHING)
-    q = random_configuration(plant.robot, np.random.default_rng(1))
-    log = free_motion(plant, q, seconds=10.0, dt=1e-3, record_dt=1e-2)
-    assert np.abs(log.energy - log.energy[0]).max() < 1e-6 * log.kinetic.max()
 
 
 @pytest.mark.parametrize("name", ["scara", "panda"])

@@ -128,20 +128,6 @@ def test_a_large_effort_of_a_controller_that_dies_is_not_left():
     rig.check()
 
 
-@pytest.mark.slow
-def test_policy_hold_holds_until_it_is_ended_and_release_lets_go_at_once():
-    rig, _ = passing(stop=StopPlan(policy="hold", hold_time=HOLD, ramp_time=RAMP))
-    rig.run(3.0)
-    assert rig.mode is STOPPING
-    np.testing.assert_allclose(rig.simulator.state.q, Q, atol=0.02)
-    rig.gate.stop(rig.now, "deactivated", ending=True)
-    rig.run(HOLD + RAMP + SLACK)
-    assert rig.mode is INACTIVE
-    rig, _ = passing(stop=StopPlan(policy="release", hold_time=HOLD, ramp_time=RAMP))
-    rig.run(HOLD + SLACK + 0.02)
-    assert rig.mode is FAULT
-
-
 def test_an_arm_that_compensates_gravity_gets_damping_alone():
     robot = ROBOT
     weightless = rne.load_urdf("puma560", gravity=(0.0, 0.0, 0.0))
