@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.signal import butter, firwin, sosfiltfilt
 
 from rne_dynamics.dispatch import gravity_torque, inverse_dynamics
 from rne_dynamics.dynamics.friction import friction_torque
@@ -76,6 +75,8 @@ def motion_of(recording: Recording, band: float | None = None) -> Motion:
     q = Series(t, recording.q).at(even)
     effort = np.stack([np.interp(even, t[whole], column[whole]) for column in recording.effort.T], axis=1)
     band = band or _band(q, period, source)
+    from scipy.signal import butter, sosfiltfilt  # here: it takes a second to import
+
     light = butter(_ORDER, min(_LIGHT * band, 0.4 / period), fs=1.0 / period, output="sos")
     q = sosfiltfilt(light, q, axis=0)
     qd = np.gradient(q, period, axis=0)
@@ -103,6 +104,8 @@ class LowPass:
     """
 
     def __init__(self, motion: Motion, least: int = 1) -> None:
+        from scipy.signal import firwin  # here: it takes a second to import
+
         self.step = max(1, int(1.0 / (_RATE * motion.band * motion.period)))
         half = int(_TAPS / (2.0 * motion.band * motion.period)) if self.step > 1 else 0
         self._taps = firwin(2 * half + 1, motion.band, fs=1.0 / motion.period) if half else np.ones(1)

@@ -141,7 +141,7 @@ class EffortNode(ArmNode):
         slowest = math.inf if self._simulated else OVERTIME
         hurry_at = time.monotonic() + plan.brake_time + plan.hold_time + plan.ramp_time + slowest
         give_up_at = hurry_at + LAST_RESORT
-        self.control.call("stop", "deactivated", True)
+        self.control.send("stop", "deactivated", True)  # no answer is awaited: a loop that gives none is killed below
         while self.mode is not Mode.INACTIVE:
             time.sleep(0.005)
             self.control.receive()

@@ -128,6 +128,17 @@ def test_the_loop_is_a_process_of_its_own_without_services_whose_end_ends_the_no
     assert "nothing is sent to the arm any more" in process.output()
 
 
+@pytest.mark.slow
+def test_a_loop_that_does_not_answer_is_killed_when_the_node_is_to_end(held):
+    process, _ = held(stop={"brake_time": 0.2, "hold_time": 0.2, "ramp_time": 0.2})
+    loop = loop_of(process)
+    os.kill(loop, signal.SIGSTOP)
+    process.signal(signal.SIGINT)
+    assert process.wait(PATIENCE) == 1, process.output()
+    assert "the control loop does not end and is killed: signal 9" in process.output()
+    assert not lives(loop)
+
+
 #: What is broken, from when on, and what has to happen for it to be met.
 BROKEN = {
     "the law": ("loop.control_loop.Supervisor", "effort", None),
