@@ -116,6 +116,7 @@ class EffortGate:
     def activate(self, now: float) -> None:
         """Wait for joint states and for the first effort of a controller."""
         self.counters = GateCounters()
+        self.states.count_anew()
         self._restart(now)
         self._enter(WAITING, "activated")
 

@@ -126,9 +126,13 @@ class GateStates:
         self.doubted = False
         #: Position and velocity of the last usable state; shape (n,), the filter's own memory.
         self.q, self.qd = self._filter.place, self._filter.speed
+        self.count_anew()
+        self.restart()
+
+    def count_anew(self) -> None:
+        """Count from zero."""
         self.received = self.refused = 0
         self.refusal = ""
-        self.restart()
 
     def restart(self) -> None:
         """Forget the stream."""

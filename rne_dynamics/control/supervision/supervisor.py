@@ -283,8 +283,6 @@ class Supervisor:
             self.ready()
             if mode is not HOLDING or self.queue.awaited:
                 raise ControlError("hand guiding needs an arm that is held: a trajectory is under way or to come")
-        elif mode is not FLOATING:
-            raise ControlError(f"hand guiding is not on: the controller is {mode.value}")
         machine.anchor("hand guiding")
         machine.enter(FLOATING if on else HOLDING, "hand guiding")
 

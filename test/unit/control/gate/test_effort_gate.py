@@ -244,6 +244,9 @@ def test_joint_states_that_jump_are_not_believed_in_a_take_over():
     assert rig.gate.dead_reckoning
     rig.run(HOLD + RAMP + SLACK, states=elsewhere)
     assert rig.mode is FAULT
+    assert rig.gate.states.refused > 0
+    rig.gate.activate(rig.now)
+    assert rig.gate.states.refused == rig.gate.states.received == 0, "totals since activation"
 
 
 def test_velocities_may_be_missing():
