@@ -17,12 +17,10 @@ from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import ArgumentError, ModelError, SimulationError
 from rne_dynamics.model.assembly import assemble, with_payload
 from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.model.layout import MASS
 from rne_dynamics.model.tree import Limits, Payload
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.many import Outcome
 from rne_dynamics.simulation.rollouts.rollout import Rollout
-from rne_dynamics.simulation.rollouts.samples import Variation
 
 S, SECONDS = 4, 0.12
 
@@ -110,28 +108,6 @@ def test_masses_rotors_friction_and_gains_as_models_built_one_by_one(kind):
         arm, law = other(scale, rotors[s], friction[s]), law_of(robot, kind)
         law = replace(law, gains=replace(law.gains, p=np.full(6, bandwidth**2), d=np.full(6, 2.0 * bandwidth)))
         assert_same(many, s, Rollout(ArmPlant(arm), law, path_of(robot), control_dt=2e-3).run())
-
-
-def test_draws_are_the_same_for_a_seed_and_each_kind_has_its_own(panda):
-    rollout = rollout_of(ArmPlant(panda), panda)
-
-    def drawn(seed, **widths):
-        return Variation(**widths).drawn(rollout.samples(50), seed, panda.lower, panda.upper, rollout.plant.positions)
-
-    one, same, other = drawn(3, mass=0.1), drawn(3, mass=0.1), drawn(4, mass=0.1)
-    more = drawn(3, mass=0.1, friction=0.2, start=0.5, tilt=0.1)
-    np.testing.assert_array_equal(one.plants.parameters, same.plants.parameters)
-    np.testing.assert_array_equal(one.plants.parameters, more.plants.parameters)
-    assert np.abs(one.plants.parameters - other.plants.parameters).max() > 0.0
-    mass, nominal = one.plants.parameters[:, :, MASS], panda.parameters[:, MASS]
-    assert np.abs(mass / nominal - 1.0).max() < 0.1
-    assert ((panda.lower <= more.q) & (more.q <= panda.upper)).all()
-    np.testing.assert_allclose(np.linalg.norm(more.plants.base[:, 6:9], axis=1), 9.81, rtol=1e-12)
-    for widths, words in (({"mass": 1.0}, "below 1"), ({"tilt": np.nan}, "finite"), ({"payload": ("x", -1.0)}, "mass")):
-        with pytest.raises(ArgumentError, match=words):
-            Variation(**widths)
-    with pytest.raises(ArgumentError, match="seed"):
-        drawn(-1)
 
 
 def test_invalid_samples_are_reported_one_by_one_and_do_not_affect_the_others():
