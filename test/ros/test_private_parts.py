@@ -57,7 +57,8 @@ NAMES = [
 
 def run(starter, names, module, **parameters):
     """A node without the parts of these names."""
-    return starter(module, script=PROGRAM.format(names=names, module=module), robot_description="planar2", **parameters)
+    program = PROGRAM.format(names=names, module=module)
+    return starter(module, script=program, fresh=True, robot_description="planar2", **parameters)
 
 
 def reported(process) -> list[str]:
