@@ -28,7 +28,7 @@ UNDER_LAWS = tuple(case for case in tried(chosen(SAMPLED), law=ALL) if case.law 
 #: Kinds of faults that every run injects; in the others more of an arm's motion is simulated, or a process restarted.
 SHORT = ("joint states", "trajectory", "process", "other node", "gate")
 #: Of these kinds, what takes long.
-LONG = ("slow-joint-freezes",)
+LONG = ("slow-joint-freezes", "trajectory-huge")
 #: Of the faults that take a process of their own, those of every run.
 STARTED = ("node-killed-in-motion", "sigterm-in-motion")
 #: For one fault behind all others, s.

@@ -28,7 +28,7 @@ from rne_dynamics.ros.sessions.processes import NodeProcess
 
 #: Nodes: what they import is there, they themselves are executed as by `python -m`.
 MODULES = tuple(f"rne_dynamics.ros.{name}" for name in (
-    "computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "recorder", "payload_measurement",
+    "computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "recorder", "move",
 ))  # fmt: skip
 #: Longest request, bytes: arguments and environment.
 LARGEST = 1 << 18

@@ -32,7 +32,7 @@ def hostile(name: str, injected: str, spoil: Callable[[Rig, JointTrajectory], No
         message = rig.trajectory()
         spoil(rig, message)
         rig.send(message)
-        rig.run(0.3)
+        rig.run(0.12)
         rig.undisturbed()
 
     FAULTS.add(name, injected, REFUSED, inject)
