@@ -28,7 +28,7 @@ from .peer import PATIENCE, end_together
 
 
 @pytest.mark.parametrize("robot", [
-    "planar2", pytest.param("pantograph", marks=pytest.mark.slow), pytest.param("puma560", marks=pytest.mark.soak)
+    "planar2", *(pytest.param(name, marks=pytest.mark.soak) for name in ("pantograph", "puma560"))
 ])
 def test_the_arm_tracks(robot, tmp_path):
     # at 100 Hz, so that a busy machine can keep up; how fast it goes on a quiet one is in the README

@@ -25,6 +25,8 @@ OTHERS = tuple(case for case in tried(FAULTS, ALL) if case.name not in NAMES)
 #: What depends on the law most, under all laws that are not the usual one.
 SAMPLED = ("motor-reversed", "nan-for-ever-in-motion", "unknown-load")
 UNDER_LAWS = tuple(case for case in tried(chosen(SAMPLED), law=ALL) if case.law != DEFAULT_LAW)
+#: What takes longest of these, under laws that leave a reversed motor to the same checks.
+REVERSED = ("motor-reversed@pd-gravity", "motor-reversed@cartesian", "motor-reversed@disturbance")
 #: Kinds of faults that every run injects; in the others more of an arm's motion is simulated, or a process restarted.
 SHORT = ("joint states", "trajectory", "process", "other node", "gate")
 #: Of these kinds, what takes long.
@@ -56,8 +58,10 @@ def test_reaction_is_the_one_that_is_promised(running: Campaign, name: str) -> N
     assert result.passed, result.failure
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [fault.name for fault in UNDER_LAWS])
+@pytest.mark.parametrize("name", [
+    pytest.param(fault.name, marks=pytest.mark.soak if fault.name.startswith(REVERSED) else pytest.mark.slow)
+    for fault in UNDER_LAWS
+])
 def test_reaction_is_the_one_that_is_promised_under_other_laws(running: Campaign, name: str) -> None:
     result = running.results[name].result(LONGEST)
     assert result.passed, result.failure
