@@ -29,13 +29,20 @@ SUFFIXES = {"", ".cfg", ".md", ".py", ".rst", ".rviz", ".toml", ".txt", ".urdf",
 
 @cache
 def dictionary() -> list[tuple[str, re.Pattern[str], bool, str]]:
-    """For each line: its begin in small letters, what to search for, whether capitals matter, what to write instead."""
+    """For each line: letters it always has, what to search for, whether capitals matter, what to write instead."""
     lines = WORDS.read_text(encoding="utf-8").splitlines()
     pairs = [line.split("->") for line in lines if line and not line.startswith("#")]
     return [
-        (re.match(r"[\w ]*", wrong)[0].lower()[:-1], re.compile(wrong + "(?![A-Za-z])"), wrong != wrong.lower(), right)
-        for wrong, right in pairs
+        (literal(wrong), re.compile(wrong + "(?![A-Za-z])"), wrong != wrong.lower(), right) for wrong, right in pairs
     ]
+
+
+def literal(pattern: str) -> str:
+    """The longest part of a pattern that is in each match, in small letters."""
+    plain = re.sub(r"\\.|\[.*?\]", "\n", pattern)
+    while plain != (plain := re.sub(r"\([^()]*\)", "\n", plain)):
+        pass
+    return "" if "|" in plain else max(re.findall(r"[a-z ]*(?![?*])", plain.lower()), key=len)
 
 
 def files(place: Path) -> Iterator[Path]:
@@ -54,8 +61,8 @@ def found_in(path: Path) -> Iterator[str]:
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
     text = " ".join(lines)
     small = text.lower()
-    for begin, wrong, capitals, right in dictionary():
-        if begin not in small:
+    for always, wrong, capitals, right in dictionary():
+        if always not in small:
             continue  # much faster than the search
         for match in wrong.finditer(text if capitals else small):
             if not text[match.start() - 1 : match.start()].isalpha():
