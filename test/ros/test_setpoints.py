@@ -25,7 +25,7 @@ NODE = "computed_torque_controller"
 HOME = np.array([-0.7, 0.4])
 MOTION = Sines.random(2, 4)
 #: Joint states per second.
-RATE = 125.0
+RATE = 250.0
 #: Limits of the controller, per s, s² and s³.
 VELOCITY, ACCELERATION, JERK = 2.0, 10.0, 200.0
 
