@@ -31,6 +31,8 @@ REVERSED = ("motor-reversed@pd-gravity", "motor-reversed@cartesian", "motor-reve
 SHORT = ("joint states", "trajectory", "process", "other node", "gate")
 #: Of these kinds, what takes long.
 LONG = ("slow-joint-freezes", "trajectory-huge")
+#: What takes longest of all; the usual controller meets it in the slow stage.
+SOAKED = "motor-scaled@puma560-gravity-compensation"
 #: Of the faults that take a process of their own, those of every run.
 STARTED = ("node-killed-in-motion", "sigterm-in-motion")
 #: For one fault behind all others, s.
@@ -47,9 +49,10 @@ def running(request: pytest.FixtureRequest) -> Iterator[Campaign]:
 
 
 def marked(fault: Fault) -> object:
-    """The fault's name, slow or not."""
+    """The fault's name, and when it is run."""
     every = fault.kind in SHORT and fault.name not in LONG and (not fault.own or fault.name in STARTED)
-    return pytest.param(fault.name, marks=[] if every else [pytest.mark.slow])
+    longest = pytest.mark.soak if fault.name == SOAKED else pytest.mark.slow
+    return pytest.param(fault.name, marks=[] if every else [longest])
 
 
 @pytest.mark.parametrize("name", [marked(fault) for fault in USUAL])
