@@ -24,7 +24,7 @@ REAL_TIME = tuple(
                  "locked_joints", "mujoco_plant", "scheduling", "simulator")
 )
 #: Tests of the source code, which one process reads once.
-SOURCE_CODE = tuple(f"test/test_{name}.py" for name in ("architecture", "code_shape", "package"))
+SOURCE_CODE = tuple(f"test/test_{name}.py" for name in ("architecture", "code_shape", "package", "thresholds"))
 #: One more than cores: node tests and the fault campaign wait most of the time.
 PROCESSES, CORES = 3, 2
 #: Niceness of processes that compute while node tests run, so that these have priority.

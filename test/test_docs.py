@@ -95,7 +95,7 @@ def commands() -> list[tuple[str, str]]:
 
 
 #: Beginnings of commands that take seconds: of the README in every run, of the other pages with the slow tests.
-SLOW = ("python ", "rne simulate", "make bench")
+SLOW = ("python ", "rne simulate", "rne plot", "rne residual", "make bench")
 
 
 def cases() -> Iterator[object]:
@@ -112,14 +112,15 @@ def cases() -> Iterator[object]:
 
 @pytest.mark.parametrize(("page", "command", "whole"), list(cases()))
 def test_command_works_or_names_what_exists(
-    page: str, command: str, whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded: Path
+    page: str, command: str, whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
     words = shlex.split(command, comments=True)
     if words[0] == "rne":
         furnish(tmp_path)
         monkeypatch.chdir(tmp_path)
         if words[1] in RECORDED:
-            (tmp_path / words[1 + RECORDED[words[1]]]).symlink_to(recorded)
+            (tmp_path / words[1 + RECORDED[words[1]]]).symlink_to(request.getfixturevalue("recorded"))
         check_rne(words[1:], whole)
     elif words[0] == "python" and words[1] == "-m" and words[2].startswith("rne_dynamics.ros."):
         check_node(words[2].rpartition(".")[2], words[3:])
@@ -287,7 +288,13 @@ def converted(value: object, kind: str) -> object:
     return made
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+#: Pages whose snippets take a second or more.
+SLOW_PAGES = ("001_textbook.md", "closed_loops.md", "compiled.md", "flexible.md", "recipes.md", "view.md")
+
+
+@pytest.mark.parametrize("page", [
+    pytest.param(page, id=page.name, marks=[pytest.mark.slow] * (page.name in SLOW_PAGES)) for page in PAGES
+])
 def test_python_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     furnish(tmp_path)
     monkeypatch.chdir(tmp_path)

@@ -22,15 +22,27 @@ TEXTS = (
     "README.md", "CONTRIBUTING.md", "CHANGELOG.rst", "Makefile", "package.xml", "setup.py", "pyproject.toml", ".ci",
     "config", "launch", "examples", "benchmarks", "docs", "rne_dynamics", "test", "urdf",
 )  # fmt: skip
+#: Of comments and strings, at the begin and end of a line.
+MARKS = re.compile(r'^[\s#:*]*(?:[rf]?"+)?|"*\s*$')
 SUFFIXES = {"", ".cfg", ".md", ".py", ".rst", ".rviz", ".toml", ".txt", ".urdf", ".xacro", ".xml", ".yaml"}
 
 
 @cache
-def dictionary() -> list[tuple[re.Pattern[str], bool, str]]:
-    """For each line: what to search for, whether capitals matter, what to write instead."""
+def dictionary() -> list[tuple[str, re.Pattern[str], bool, str]]:
+    """For each line: letters it always has, what to search for, whether capitals matter, what to write instead."""
     lines = WORDS.read_text(encoding="utf-8").splitlines()
     pairs = [line.split("->") for line in lines if line and not line.startswith("#")]
-    return [(re.compile(wrong + "(?![A-Za-z])"), wrong != wrong.lower(), right) for wrong, right in pairs]
+    return [
+        (literal(wrong), re.compile(wrong + "(?![A-Za-z])"), wrong != wrong.lower(), right) for wrong, right in pairs
+    ]
+
+
+def literal(pattern: str) -> str:
+    """The longest part of a pattern that is in each match, in small letters."""
+    plain = re.sub(r"\\.|\[.*?\]", "\n", pattern)
+    while plain != (plain := re.sub(r"\([^()]*\)", "\n", plain)):
+        pass
+    return "" if "|" in plain else max(re.findall(r"[a-z ]*(?![?*])", plain.lower()), key=len)
 
 
 def files(place: Path) -> Iterator[Path]:
@@ -45,12 +57,12 @@ def found_in(path: Path) -> Iterator[str]:
     content = path.read_text(encoding="utf-8")
     if path.suffix == ".rst":  # the change log names what is renamed
         content = re.sub("``.*?``", "", content)
-    lines = [re.sub(r'^[\s#:*]*(?:[rf]?"+)?|"*\s*$', "", line) for line in content.splitlines()]
+    lines = [MARKS.sub("", line) for line in content.splitlines()]
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
     text = " ".join(lines)
     small = text.lower()
-    for wrong, capitals, right in dictionary():
-        if re.match(r"[\w ]*", wrong.pattern)[0].lower()[:-1] not in small:
+    for always, wrong, capitals, right in dictionary():
+        if always not in small:
             continue  # much faster than the search
         for match in wrong.finditer(text if capitals else small):
             if not text[match.start() - 1 : match.start()].isalpha():

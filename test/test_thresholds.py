@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections import defaultdict
 from pathlib import Path
 
@@ -11,31 +10,13 @@ from support.package_source import MODULES, PACKAGE, source
 TABLE = Path("control/thresholds.py")
 
 
-def numbers(path: Path) -> set[str]:
-    """Names in capitals that a module gives a number."""
-    found = set()
-    for statement in ast.parse(path.read_text(encoding="utf-8")).body:
-        if not isinstance(statement, ast.Assign):
-            continue
-        target, value = statement.targets[0], statement.value
-        pairs = zip(target.elts, value.elts, strict=True) if (
-            isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
-        ) else [(target, value)]
-        for name, number in pairs:
-            plain = number.operand if isinstance(number, ast.UnaryOp) else number
-            counts = isinstance(plain, ast.Constant) and type(plain.value) in (int, float)
-            if counts and isinstance(name, ast.Name) and name.id.isupper() and name.id[0] != "_":
-                found.add(name.id)
-    return found
-
-
 def test_no_number_of_control_and_ros_has_its_name_in_two_files() -> None:
     """One name, one number: what several files use is in the table, what is another number has another name."""
     files = defaultdict(list)
     for path in MODULES:
         relative = path.relative_to(PACKAGE)
         if relative.parts[0] in ("control", "ros"):
-            for name in numbers(path):
+            for name in source(path).numbers:
                 files[name].append(str(relative))
     twice = {name: places for name, places in files.items() if len(places) > 1}
     assert not twice, f"import it from {TABLE}, or give the other number another name: {twice}"
@@ -48,5 +29,5 @@ def test_every_threshold_of_the_table_is_used_by_several_files() -> None:
             module, _, name = entry.name.rpartition(".")
             if module == "rne_dynamics.control.thresholds":
                 imported[name].add(path)
-    alone = {name for name in numbers(PACKAGE / TABLE) if len(imported[name]) < 2}
+    alone = {name for name in source(PACKAGE / TABLE).numbers if len(imported[name]) < 2}
     assert not alone, f"used by one file or none: {alone}"

@@ -88,8 +88,9 @@ def steady(browser: Browser) -> np.ndarray:
     return now
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=pytest.mark.soak if name == "flexible_arm6" else pytest.mark.slow) for name in SHIPPED
+])
 def test_the_links_of_every_robot_are_placed(name: str) -> None:
     page, session = simulated(name)
     try:
@@ -194,7 +195,7 @@ def pixel(camera: object, point: np.ndarray, width: float, height: float) -> tup
     return 0.5 * width + focal * right / ahead, 0.5 * height + focal * down / ahead
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_recording_is_replayed(browser: Browser, show: Shown, tmp_path) -> None:
     robot = rne.load_urdf("scara")
     log = free_motion(ArmPlant(robot), np.array([0.1, 0.1, 0.0, 0.1])[: robot.n], seconds=3.0, record_dt=0.01,

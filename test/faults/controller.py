@@ -26,9 +26,9 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter as NodeParameter
 from rclpy.parameter import parameter_value_to_python
+from support.forked import ForkedNode
 
 from rne_dynamics.ros.messages.topic_wait import polled_subscription, take
-from rne_dynamics.ros.sessions.processes import NodeProcess
 
 #: Longest wait for responses that should come at once, s.
 PATIENCE = 60.0
@@ -40,6 +40,8 @@ START = 180.0
 STILL = 10.0
 #: Time after which the answer to a request that is sent once may have been lost, s.
 LOST = 20.0
+#: Turns between two polls for an answer that needs simulated time.
+TURNS = 4
 #: State after a transition.
 AFTER = {
     Transition.TRANSITION_CONFIGURE: "inactive", Transition.TRANSITION_CLEANUP: "unconfigured",
@@ -79,15 +81,15 @@ class Controller:
         self._stack.callback(self._executor.shutdown)
         self._executor.add_node(self.caller)
         self._clients: dict[str, Client] = {}
-        self._diagnostics = polled_subscription(node, DiagnosticArray, "/diagnostics", 100)
+        self._diagnostics = polled_subscription(node, DiagnosticArray, "diagnostics", 100)
         folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
         file = folder / "parameters.yaml"
         file.write_text(yaml.safe_dump({"/**": {"ros__parameters": dict(parameters)}}), encoding="utf-8")
         arguments = [
             "--ros-args", "--params-file", str(file), "-r", f"__ns:={node.get_namespace()}",
-            "-r", f"/clock:={node.get_namespace()}/clock",
+            "-r", f"/clock:={node.get_namespace()}/clock", "-r", f"/diagnostics:={node.get_namespace()}/diagnostics",
         ]
-        self.process = self._stack.enter_context(NodeProcess(module, arguments))
+        self.process = self._stack.enter_context(ForkedNode(module, arguments))
 
     def close(self) -> None:
         """End it, not by its own stop, which takes seconds without a clock."""
@@ -155,9 +157,10 @@ class Controller:
             while not any(future.done() for future in futures) and time.monotonic() < patience:
                 if (not still or time.monotonic() > began + STILL) and turns < seconds * RATE:
                     turned = time.monotonic()
-                    self._turn()
+                    for _ in range(TURNS):
+                        self._turn()
                     self._executor.spin_once(timeout_sec=0.0)
-                    turns, lasted = turns + 1, time.monotonic() - turned
+                    turns, lasted = turns + TURNS, time.monotonic() - turned
                     deadline += lasted  # a slow computer needs longer
                     patience += 0.0 if again else lasted
                 else:

@@ -125,9 +125,10 @@ class Lockstep:
         began = published = time.monotonic()
         while self.linked:
             self._take_acknowledgements()
-            self.listen()
-            if done() and not (self._effort_received and self._last_effort < self._seen.efforts):
-                return
+            if done():
+                self.listen()
+                if not (self._effort_received and self._last_effort < self._seen.efforts):
+                    return
             self.watch()
             now = time.monotonic()
             if now - began > seconds:

@@ -13,6 +13,7 @@ pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pi
 
 import rclpy
 import yaml
+from support.forked import ForkedNode
 
 from rne_dynamics.ros.sessions.processes import NodeProcess
 
@@ -37,11 +38,14 @@ Start = Callable[..., NodeProcess]
 
 @pytest.fixture(scope="module")
 def start(namespace: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
-    """Start a node: `start("simulator", robot_description="scara", rate=500.0)`; all are ended after the module."""
+    """Start a node: `start("simulator", robot_description="scara", rate=500.0)`; all are ended after the module.
+
+    A `fresh` one has an interpreter of its own; see `support.forked`.
+    """
     processes: list[NodeProcess] = []
 
     def run(
-        module: str, arguments: Sequence[str] = (), script: str = "", **parameters: object
+        module: str, arguments: Sequence[str] = (), script: str = "", fresh: bool = False, **parameters: object
     ) -> NodeProcess:
         file = Path(tmp_path_factory.mktemp("parameters")) / "node.yaml"
         values = {name.replace("__", "."): value for name, value in parameters.items()}
@@ -50,7 +54,8 @@ def start(namespace: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         ros += ["-r", f"/clock:={namespace}/clock"]
         program = file.with_name("program.py")
         program.write_text(script)
-        processes.append(NodeProcess(module, [*arguments, *ros], script=program if script else None))
+        kind = NodeProcess if fresh else ForkedNode
+        processes.append(kind(module, [*arguments, *ros], script=program if script else None))
         return processes[-1]
 
     yield run

@@ -41,7 +41,7 @@ HURRIED = 5.0
 #: Time after which a service is called again, s.
 AGAIN = 5.0
 #: Time between two joint states, s.
-STEP = 0.005
+STEP = 0.01
 #: Parameters of a controller that answers in full from the first state on, for tests about something else.
 AT_ONCE: dict[str, object] = {"startup_check": {"duration": 0.0}, "start": {"ramp_time": 0.0}}
 #: Parameters of a simulator whose time waits for the controller, and of the controller that follows it.

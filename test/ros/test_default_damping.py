@@ -56,9 +56,9 @@ def lead_and_let_go(loop: Guided, after: float) -> None:
 def test_light_joints_do_not_run_away(node: str, name: str, rate: float) -> None:
     loop = Guided(node, robot(name), rate, friction=False)
     loop.start()
-    loop.run(0.5)
+    loop.run(0.2)
     loop.quiet()
-    lead_and_let_go(loop, 1.0)
+    lead_and_let_go(loop, 0.5)
 
 
 @pytest.mark.soak

@@ -18,6 +18,7 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
+from support.forked import ForkedNode
 
 import rne_dynamics as rne
 from rne_dynamics.compiling.jit import COMPILED
@@ -45,12 +46,12 @@ class Bench:
     def __init__(self, peer, namespace: str) -> None:
         self.peer, self.namespace = peer, namespace
         start = [w for j, q in zip(ROBOT.joint_names, Q, strict=True) for w in ("-p", f"initial_position.{j}:={q}")]
-        self.simulator = NodeProcess("simulator", [
+        self.simulator = ForkedNode("simulator", [
             *self.arguments(), "-p", "rate:=250.0", "-p", "command_timeout:=0.0", *start,
         ])  # fmt: skip
         given = {"command_timeout": TIMEOUT, "state_timeout": 2.0 * TIMEOUT, "diagnostics_period": 0.5}
         given |= {f"stop.{name}": value for name, value in STOP.items()}
-        self.gate = NodeProcess("effort_gate", [
+        self.gate = ForkedNode("effort_gate", [
             *self.arguments(), *(w for name, value in given.items() for w in ("-p", f"{name}:={value}")),
         ], {"RNE_DYNAMICS_SHOW_CACHE": "1", "PYTHONUNBUFFERED": "1"})  # fmt: skip
         self.processes = [self.simulator, self.gate]
@@ -85,7 +86,7 @@ class Bench:
         return ["--ros-args", "-r", f"__ns:={self.namespace}", "-p", "robot_description:=puma560"]
 
     def controller(self) -> NodeProcess:
-        self.processes.append(NodeProcess("computed_torque_controller", [
+        self.processes.append(ForkedNode("computed_torque_controller", [
             *self.arguments(), "-r", "effort_controller/commands:=effort_gate/commands",
             "-p", "startup_check.duration:=0.0", "-p", "state_timeout:=5.0",
         ]))  # fmt: skip

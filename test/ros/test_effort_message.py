@@ -8,13 +8,14 @@ import time
 import numpy as np
 import pytest
 from std_msgs.msg import Float64MultiArray, String
+from support.forked import ForkedNode
 
 import rne_dynamics as rne
 from rne_dynamics.errors import ControlError, ParameterError
 from rne_dynamics.ros.messages import publishers as effort_message
 from rne_dynamics.ros.messages.publishers import FLOATS, NAMED, JointCommandReader, effort_type
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
-from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
+from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import START
 
@@ -109,7 +110,7 @@ def test_without_the_message_the_refusal_says_what_to_do(monkeypatch):
 def test_a_node_without_the_message_refuses_to_configure(node, namespace):
     arguments = ["--ros-args", "-r", f"__ns:={namespace}/none", "-p", "robot_description:=puma560", "-p",
                  f"command_message:={NAMED}"]  # fmt: skip
-    with NodeProcess(node, arguments) as process:
+    with ForkedNode(node, arguments) as process:
         assert process.wait(START) == 1
         assert f"parameter command_message is {NAMED} and" in process.output()
         assert f"or set command_message to {FLOATS}" in process.output()
@@ -131,8 +132,8 @@ def test_controller_gate_and_simulator_speak_it(namespace, make_peer):
         for name in ("computed_torque_controller", "effort_gate")
     }
     passed = TopicRecorder(peer, kind, f"{at}/effort_controller/commands", 1000)
-    with NodeProcess("simulator", simulator) as plant, NodeProcess("effort_gate", gate) as between, \
-            NodeProcess("computed_torque_controller", law) as controller:
+    with ForkedNode("simulator", simulator) as plant, ForkedNode("effort_gate", gate) as between, \
+            ForkedNode("computed_torque_controller", law) as controller:
         processes = [plant, between, controller]
         for name, mode in (("computed_torque_controller", "holding"), ("effort_gate", "passing")):
             wait_until(lambda n=name, m=mode: newest(modes[n]) == m, 2.0 * START, f"{name} {mode}", processes)

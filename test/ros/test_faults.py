@@ -25,10 +25,14 @@ OTHERS = tuple(case for case in tried(FAULTS, ALL) if case.name not in NAMES)
 #: What depends on the law most, under all laws that are not the usual one.
 SAMPLED = ("motor-reversed", "nan-for-ever-in-motion", "unknown-load")
 UNDER_LAWS = tuple(case for case in tried(chosen(SAMPLED), law=ALL) if case.law != DEFAULT_LAW)
+#: What takes longest of these, under laws that leave a reversed motor to the same checks.
+REVERSED = ("motor-reversed@pd-gravity", "motor-reversed@cartesian", "motor-reversed@disturbance")
 #: Kinds of faults that every run injects; in the others more of an arm's motion is simulated, or a process restarted.
 SHORT = ("joint states", "trajectory", "process", "other node", "gate")
 #: Of these kinds, what takes long.
-LONG = ("slow-joint-freezes",)
+LONG = ("slow-joint-freezes", "trajectory-huge")
+#: What takes longest of all; the usual controller meets it in the slow stage.
+SOAKED = "motor-scaled@puma560-gravity-compensation"
 #: Of the faults that take a process of their own, those of every run.
 STARTED = ("node-killed-in-motion", "sigterm-in-motion")
 #: For one fault behind all others, s.
@@ -45,9 +49,10 @@ def running(request: pytest.FixtureRequest) -> Iterator[Campaign]:
 
 
 def marked(fault: Fault) -> object:
-    """The fault's name, slow or not."""
+    """The fault's name, and when it is run."""
     every = fault.kind in SHORT and fault.name not in LONG and (not fault.own or fault.name in STARTED)
-    return pytest.param(fault.name, marks=[] if every else [pytest.mark.slow])
+    longest = pytest.mark.soak if fault.name == SOAKED else pytest.mark.slow
+    return pytest.param(fault.name, marks=[] if every else [longest])
 
 
 @pytest.mark.parametrize("name", [marked(fault) for fault in USUAL])
@@ -56,8 +61,10 @@ def test_reaction_is_the_one_that_is_promised(running: Campaign, name: str) -> N
     assert result.passed, result.failure
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [fault.name for fault in UNDER_LAWS])
+@pytest.mark.parametrize("name", [
+    pytest.param(fault.name, marks=pytest.mark.soak if fault.name.startswith(REVERSED) else pytest.mark.slow)
+    for fault in UNDER_LAWS
+])
 def test_reaction_is_the_one_that_is_promised_under_other_laws(running: Campaign, name: str) -> None:
     result = running.results[name].result(LONGEST)
     assert result.passed, result.failure

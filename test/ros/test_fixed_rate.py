@@ -21,10 +21,11 @@ def test_efforts_come_at_the_rate_whatever_that_of_the_states_and_end_where_they
     )
     np.testing.assert_allclose(peer.answer(Q), HELD, rtol=1e-12)
     peer.efforts()
-    count, efforts = 200, []
+    count, efforts = 100, []
     for _ in range(count):
         peer.state(Q)
-        peer.pass_time(1.0 / STATES)
+        for _ in range(2):
+            peer.pass_time(0.5 / STATES)
         efforts += peer.efforts()
     assert len(efforts) == count * RATE / STATES, "the rate is not that of the states"
     np.testing.assert_allclose(efforts, np.tile(HELD, (len(efforts), 1)), rtol=1e-12, atol=1e-12)

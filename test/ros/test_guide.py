@@ -1,37 +1,26 @@
-"""`rne guide`, the whole of it, as a user runs it."""
+"""`rne guide`, the whole of it."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+from support.in_process import rne
 from support.wheel import wheel_urdf
 
-import rne_dynamics as rne
 from rne_dynamics.cli.arguments import declare
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.own_arm import guide as command
+from rne_dynamics.description.model_file import load_model
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.ros.sessions import guiding
 from rne_dynamics.ros.sessions.guiding import Guidance
 from rne_dynamics.simulation.runs.push import FloatingMotion, loads_over_time
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def guide(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run it with these arguments in a folder; whatever its exit code."""
-    return subprocess.run(
-        [sys.executable, "-m", "rne_dynamics.cli.main", "guide", *arguments], cwd=folder, check=False,
-        capture_output=True, text=True, timeout=900, env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
 
 
 def figures(done: subprocess.CompletedProcess[str], code: int = 0) -> dict[str, object]:
@@ -46,8 +35,8 @@ def moved(report: dict[str, object]) -> dict[str, float]:
 @pytest.mark.slow
 def test_the_arm_follows_a_push_and_stays_where_it_was_led(tmp_path):
     # at 200 Hz, so that a busy computer can keep up; in lock-step the result is the same
-    done = guide(tmp_path, "puma560", "--push", "tool0=20,0,0@0.1..0.4", "--rate", "200", "--after", "0.6", "--json",
-                 "--out", "guided.png")
+    done = rne(tmp_path, "guide", "puma560", "--push", "tool0=20,0,0@0.1..0.4", "--rate", "200", "--after", "0.6",
+               "--json", "--out", "guided.png")
     report = figures(done)
     assert report["guided"]
     (response,) = report["responses"]
@@ -64,8 +53,8 @@ def test_the_arm_follows_a_push_and_stays_where_it_was_led(tmp_path):
 
 @pytest.mark.slow
 def test_a_joint_that_friction_holds_is_named_with_the_force_it_takes(tmp_path):
-    report = figures(guide(tmp_path, "puma560", "--push", "tool0=0,0,-3@0.2..0.4", "--rate", "200", "--after", "0.5",
-                           "--json"), 1)
+    report = figures(rne(tmp_path, "guide", "puma560", "--push", "tool0=0,0,-3@0.2..0.4", "--rate", "200", "--after",
+                         "0.5", "--json"), 1)
     assert "did NOT follow the push tool0=0,0,-3@0.2..0.4: Friction keeps joint 'joint2'" in report["verdict"]["text"]
     assert "push harder" in report["verdict"]["text"]
     assert report["verdict"]["cause"] == "friction"
@@ -73,27 +62,17 @@ def test_a_joint_that_friction_holds_is_named_with_the_force_it_takes(tmp_path):
 
 
 @pytest.mark.parametrize("robot", [
-    pytest.param("pantograph", marks=pytest.mark.slow),
-    *(pytest.param(name, marks=pytest.mark.soak) for name in ("panda.urdf", "cylindrical")),
+    "pantograph", *(pytest.param(name, marks=pytest.mark.soak) for name in ("panda.urdf", "cylindrical")),
 ])
 def test_every_kind_of_arm_is_guided(robot, tmp_path):
     robot = str(wheel_urdf(robot)) if robot.endswith(".urdf") else robot
-    done = guide(tmp_path, robot, "--rate", "250", "--payload", f"{tool(robot)}=0.5")
+    done = rne(tmp_path, "guide", robot, "--rate", "100", "--payload", f"{tool(robot)}=0.5", "--after", "0.6")
     assert done.returncode == 0, done.stderr + done.stdout
     assert "guided: the arm was held, moved as it was pushed" in done.stdout
 
 
 def tool(robot: str) -> str:
-    import rne_dynamics as rne
-
-    return rne.load_model(robot).link_names[-1]
-
-
-def test_a_mechanism_is_guided(tmp_path):
-    tool = rne.load_model("pantograph").link_names[-1]
-    done = guide(tmp_path, "pantograph", "--rate", "250", "--payload", f"{tool}=0.5")
-    assert done.returncode == 0, done.stderr + done.stdout
-    assert "guided: the arm was held, moved as it was pushed" in done.stdout
+    return load_model(robot).link_names[-1]
 
 
 def config(folder: Path, **sections: dict[str, object]) -> Path:
@@ -194,7 +173,7 @@ REASONS = (
 def test_each_reason_is_the_true_one(tmp_path, simulated, law, arguments, cause, said):
     file = config(tmp_path, simulator={"rate": 250.0, **simulated}, gravity_compensation={"torque_divisor": 10, **law})
     (tmp_path / "arm.urdf").write_text(ARM.replace("EFFORT", "50"))
-    done = guide(tmp_path, *arguments, "--config", str(file), "--after", "0.6", "--json")
+    done = rne(tmp_path, "guide", *arguments, "--config", str(file), "--after", "0.6", "--json")
     verdict = figures(done, 1)["verdict"]
     assert not verdict["passed"]
     assert (verdict["cause"], said in verdict["text"]) == (cause, True), verdict["text"]

@@ -13,11 +13,12 @@ import pytest
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from support.forked import ForkedNode
 from support.hardware_files import ARMS, FOLDER, LENIENT, POSTURES, sections, stand_in
 
 from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
-from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
+from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import START, seen
 
@@ -84,7 +85,7 @@ def test_the_file_drives_a_simulated_arm(name, node, make_peer, namespace, tmp_p
     peer = make_peer(joints).node
     modes = TopicRecorder(peer, String, f"{at}/{node}/state", 10, latched=True)
     states = TopicRecorder(peer, JointState, f"{at}/joint_states")
-    with NodeProcess(node, controller) as law, NodeProcess("simulator", simulator) as plant:
+    with ForkedNode(node, controller) as law, ForkedNode("simulator", simulator) as plant:
         driving = "floating" if node == "gravity_compensation" else "holding"
         wait_until(
             lambda: driving in seen(modes) and (not checked or "agree with the model's gravity" in law.output()),

@@ -96,7 +96,7 @@ def declare():
     node.destroy_node()
 
 
-@settings(max_examples=25, derandomize=True)
+@settings(max_examples=8, derandomize=True)
 @given(data=st.data())
 def test_a_set_of_changes_is_taken_whole_or_not_at_all(declare, data):
     node, table, declared = declare

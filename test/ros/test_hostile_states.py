@@ -95,14 +95,15 @@ def check(messages):
     return fates
 
 
+@pytest.mark.slow
 @settings(max_examples=40, derandomize=True)
 @given(st.lists(MESSAGES, max_size=15))
 def test_hostile_messages_are_refused_or_good(messages):
     check(messages)
 
 
-@pytest.mark.slow
-def test_twenty_thousand_messages_that_are_almost_right():
+@pytest.mark.parametrize("count", [2_000, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_many_messages_that_are_almost_right(count):
     """Faults drawn into a stream of good states, so that the checks behind the first ones are reached too."""
     rng = random.Random(4)
     worse = [math.nan, math.inf, -math.inf, 1e300, -1e9, 5.0, 1e-320]
@@ -115,7 +116,7 @@ def test_twenty_thousand_messages_that_are_almost_right():
 
     def messages():
         stamp = 100_000_000_000
-        for k in range(20_000):
+        for k in range(count):
             names = rng.sample([*JOINTS, "x"], 4)
             if rng.random() < 0.05:
                 names[rng.randrange(4)] = rng.choice(["x", "a", ""])
@@ -127,9 +128,9 @@ def test_twenty_thousand_messages_that_are_almost_right():
             yield names, values(4), values(4), values(4), stated // 10**9 % 2**31, stated % 10**9, sequence, 0.001
 
     refused, without_joints, good = check(messages())
-    assert refused > 2000
+    assert refused > count // 10
     assert without_joints == 0
-    assert good > 2000
+    assert good > count // 10
 
 
 @settings(max_examples=15, derandomize=True)

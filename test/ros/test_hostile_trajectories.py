@@ -62,10 +62,10 @@ def offer(request: Request, message: JointTrajectory | None = None) -> Accepted:
     return accept(message or message_of(request), motion, Rules(LIMITS, BLEND))
 
 
-def test_hostile_messages_are_refused_with_a_text_or_stay_within_limits():
-    made = requests(100, 1500)
-    count, refusals = look_at_all(made, offer, 0)
-    assert 300 < count < 900
+@pytest.mark.parametrize("number", [400, pytest.param(1500, marks=pytest.mark.slow)])
+def test_hostile_messages_are_refused_with_a_text_or_stay_within_limits(number):
+    count, refusals = look_at_all(requests(100, number), offer, 0)
+    assert 0.2 < count / number < 0.6
     assert len(refusals) > 15
 
 

@@ -6,8 +6,9 @@ import pytest
 import yaml
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
+from support.forked import ForkedNode
 
-from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
+from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import AT_ONCE, START
 
@@ -34,7 +35,7 @@ def test_a_controller_says_what_of_its_settings_is_not_used(namespace, tmp_path,
               "gains": {"joint1": {"i_clamp_max": 4.0}}}  # fmt: skip
     taken.write_text(yaml.safe_dump({f"/**/{CTC}": {"ros__parameters": values}}))
     arguments = ["--ros-args", "--params-file", str(lost), "--params-file", str(taken), "-r", f"__ns:={namespace}"]
-    with NodeProcess(CTC, arguments) as process:
+    with ForkedNode(CTC, arguments) as process:
         peer = make_peer(["joint1", "joint2"])
         peer.connect(process)
         wait_until(lambda: "configured in" in process.output(), START, "the controller", [process])

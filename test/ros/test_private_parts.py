@@ -50,14 +50,15 @@ UNUSED = (
     "_wait_for_ready_callbacks",
 )
 NAMES = [
-    USED[0], *(pytest.param(*case, marks=pytest.mark.slow) for case in USED[1:]),
+    USED[0], *(pytest.param(*case, marks=pytest.mark.soak) for case in USED[1:]),
     *(pytest.param(name, 0, marks=pytest.mark.soak) for name in UNUSED),
 ]
 
 
 def run(starter, names, module, **parameters):
     """A node without the parts of these names."""
-    return starter(module, script=PROGRAM.format(names=names, module=module), robot_description="planar2", **parameters)
+    program = PROGRAM.format(names=names, module=module)
+    return starter(module, script=program, fresh=True, robot_description="planar2", **parameters)
 
 
 def reported(process) -> list[str]:
@@ -90,8 +91,10 @@ def test_settings_that_no_parameter_takes_are_refused_without(start, names):
     assert "parameter gain.joint1.p does not exist" in process.output()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("names", ["all", "WaitSet", "take_message", "_parameter_overrides"])
+@pytest.mark.parametrize("names", [
+    pytest.param("all", marks=pytest.mark.slow),
+    *(pytest.param(name, marks=pytest.mark.soak) for name in ("WaitSet", "take_message", "_parameter_overrides")),
+])
 def test_a_simulator_does_without(start, make_peer, names):
     peer = make_peer(ROBOT.joint_names)
     process = run(start, names, "simulator", rate=200.0)

@@ -42,7 +42,7 @@ DOMAIN = {"ROS_DOMAIN_ID": str(110 + os.getpid() % 100)}
 VELOCITY = [6.0, 6.0]
 LEFT, RIGHT, PUSHED = (f"/{place}/computed_torque_controller" for place in ("left", "right", "pushed"))
 #: In lock-step, so that a busy computer slows the arm down and changes nothing else.
-SIMULATOR = {"robot_description": "planar2", "rate": 200.0, "publish_clock": True, "lockstep": True,
+SIMULATOR = {"robot_description": "planar2", "rate": 100.0, "publish_clock": True, "lockstep": True,
              "lockstep_timeout": 60.0, "on_command_timeout": "brake"}
 CONTROLLER = {
     "robot_description": "planar2", "use_sim_time": True, "diagnostics_period": 0.5,

@@ -123,7 +123,9 @@ def check(arm: Arm, messages: list[tuple[float, float]], ahead: float | None, er
     assert np.abs(arm.asked).max() < ACCELERATION * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("ahead", [None, 0.02], ids=["own topic", "trajectory topic"])
+@pytest.mark.parametrize("ahead", [
+    pytest.param(None, id="own topic"), pytest.param(0.02, id="trajectory topic", marks=pytest.mark.slow),
+])
 def test_a_stream_is_followed_and_ends_at_rest(arm, ahead):
     check(arm, arrivals(50.0, 2.0, 1), ahead, 4e-3)
 

@@ -12,6 +12,7 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor as Executor
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
+from support.forked import ForkedNode
 
 import rne_dynamics as rne
 from rne_dynamics.errors import ControlError, ParameterError
@@ -80,7 +81,7 @@ def rig(namespace, request) -> Iterator[Callable[..., Rig]]:
             *(w for j, q in zip(JOINTS, HOME, strict=True) for w in ("-p", f"initial_position.{j}:={q}")),
             *(w for name, value in parameters.items() for w in ("-p", f"{name}:={value}")),
         ]  # fmt: skip
-        process = stack.enter_context(NodeProcess("simulator", arguments))
+        process = stack.enter_context(ForkedNode("simulator", arguments))
         rig = Rig(at, process, interfaces, threshold=threshold)
         stack.callback(rig.close)
         return rig

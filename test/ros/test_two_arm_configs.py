@@ -22,6 +22,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
+from support.forked import ForkedNode
 from support.hardware_files import LENIENT, POSTURES, UR, flat, numbered
 from support.wheel import wheel_urdf
 
@@ -202,12 +203,12 @@ def test_the_file_for_prefixes_drives_two_arms_of_one_simulation(manager, tmp_pa
         ]
 
     with contextlib.ExitStack() as stack:
-        processes = [stack.enter_context(NodeProcess("simulator", simulator))]
+        processes = [stack.enter_context(ForkedNode("simulator", simulator))]
         for arm in ARMS:
-            processes.append(stack.enter_context(NodeProcess(GATE, arguments(
+            processes.append(stack.enter_context(ForkedNode(GATE, arguments(
                 arm, f"{at}/{arm}_effort_controller/commands", "-p", "command_timeout:=5.0", "-p", "state_timeout:=5.0"
             ))))
-            processes.append(stack.enter_context(NodeProcess(LAW, arguments(arm, "effort_gate/commands", *LENIENT))))
+            processes.append(stack.enter_context(ForkedNode(LAW, arguments(arm, "effort_gate/commands", *LENIENT))))
         expected = {f"{arm}/{node}": mode for arm in ARMS for node, mode in ((LAW, "holding"), (GATE, "passing"))}
 
         def is_checked(law: NodeProcess) -> bool:

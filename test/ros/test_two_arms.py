@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.forked import ForkedNode
 
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
@@ -57,7 +58,7 @@ def test_in_real_time_they_are_as_far_apart():
 
 def test_two_simulations_that_publish_one_clock_say_so(namespace):
     def simulator(arm: str) -> NodeProcess:
-        return NodeProcess("simulator", [
+        return ForkedNode("simulator", [
             "--ros-args", "-r", f"__ns:={namespace}/{arm}", "-r", f"/clock:={namespace}/clock",
             "-p", "robot_description:=planar2", "-p", "publish_clock:=true", "-p", "diagnostics_period:=0.5",
         ])  # fmt: skip

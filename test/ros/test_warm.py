@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from lifecycle_msgs.msg import Transition
 from std_srvs.srv import SetBool, Trigger
+from support.forked import ForkedNode
 from trajectory_msgs.msg import JointTrajectory
 
 from rne_dynamics.compiling.jit import COMPILED
-from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
+from rne_dynamics.ros.sessions.processes import wait_until
 
 from .peer import PATIENCE, START, STEP, SteppedPeer, through
 
@@ -21,13 +22,13 @@ JOINTS = ["joint1", "joint2"]
 TALKATIVE = {"RNE_DYNAMICS_SHOW_CACHE": "1", "PYTHONUNBUFFERED": "1"}
 
 
-def run(module: str, namespace: str) -> NodeProcess:
+def run(module: str, namespace: str) -> ForkedNode:
     """A controller in simulated time."""
     parameters = {"robot_description": "planar2", "stop.hold_time": "0.1", "stop.ramp_time": "0.1",
                   "startup_check.duration": "0.1", "state_timeout": "0.2", "use_sim_time": "true"}
     words = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
     names = ["-r", f"__ns:={namespace}", "-r", f"/clock:={namespace}/clock"]
-    return NodeProcess(module, ["--ros-args", *names, *words], TALKATIVE)
+    return ForkedNode(module, ["--ros-args", *names, *words], TALKATIVE)
 
 
 def stream(peer, seconds: float, qd: float = 0.0) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from rne_dynamics.ros.sessions.processes import NodeProcess
 
+from .forked import ForkedNode
+
 PROGRAM = """
 import runpy, signal
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
@@ -30,7 +32,7 @@ def freezable(
     """Start such a node."""
     file = folder / f"freezable_{module}.py"
     file.write_text(program(module), encoding="utf-8")
-    return NodeProcess(module, arguments, environment, file)
+    return ForkedNode(module, arguments, environment, file)
 
 
 def freeze(process: NodeProcess) -> None:

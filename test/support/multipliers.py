@@ -8,6 +8,7 @@ derivatives by a complex step and second ones by Cauchy's integral are exact to 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -32,15 +33,21 @@ def link_poses(robot: rne.RobotModel, q: np.ndarray) -> dict[str, tuple[np.ndarr
             led = tree.leader(joint)
             x = (led.multiplier * q[..., robot.joint_index(led.joint)] + led.offset)[..., None]
             if joint.kind in _TURNS:
-                # Rodrigues, by its cosine and sine: rotation_about takes real angles only
-                half, straight = rotation_about(joint.axis, np.pi / 2), rotation_about(joint.axis, np.pi)
-                along, x = (np.eye(3) + straight) / 2, x[..., None]
-                R = R @ (along + np.cos(x) * (np.eye(3) - along) + np.sin(x) * (half - half.T) / 2)
+                along, across, turned = _rodrigues(tuple(joint.axis))
+                R = R @ (along + np.cos(x)[..., None] * across + np.sin(x)[..., None] * turned)
             else:
                 assert joint.kind is JointKind.PRISMATIC
                 p = p + x * (R @ joint.axis)
         poses[joint.child] = R, p
     return poses
+
+
+@cache
+def _rodrigues(axis: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What stays, and the factors of cosine and sine, of a turn: rotation_about takes real angles only."""
+    half, straight = (rotation_about(np.array(axis), angle) for angle in (np.pi / 2, np.pi))
+    along = (np.eye(3) + straight) / 2
+    return along, np.eye(3) - along, (half - half.T) / 2
 
 
 def loop_residual(loop: Loop, poses) -> np.ndarray:
@@ -94,11 +101,11 @@ class Closed:
         x = np.array(m.posture if start is None else start, dtype=float)
         way = q - x[m.actuated]
         base = x[m.actuated].copy()
-        for part in np.linspace(0.0, 1.0, 21):  # by small steps, so that the branch is kept
+        for part in np.linspace(0.0, 1.0, 21):  # by small steps, so that the branch is kept; the last one in full
             x[m.actuated] = base + part * way
             for _ in range(30):
                 r = self.residual(x)
-                if np.abs(r).max() < 1e-14:
+                if np.abs(r).max() < (1e-14 if part == 1.0 else 1e-6):
                     break
                 x[m.passive] -= np.linalg.lstsq(self.K(x)[:, m.passive], r, rcond=RANK)[0]
         assert np.abs(self.residual(x)).max() < 1e-12, f"{m.name} does not close at {q}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +13,10 @@ PACKAGE = ROOT / "rne_dynamics"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 #: Classes that say which kind of robot a value is.
 KINDS = {"RobotModel", "Mechanism", "FlexibleArm"}
+
+#: What contains no import, function or check of a kind, and what may contain imports and functions.
+LEAVES = ast.expr_context, ast.operator, ast.Name, ast.Constant
+STATEMENTS = ast.stmt, ast.ExceptHandler, ast.match_case
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -34,12 +39,16 @@ class Function(NamedTuple):
 
 
 class Module(NamedTuple):
-    """What one file holds; `kind_checks` are the lines that test which kind of robot a value is."""
+    """What one file holds; `kind_checks` are the lines that test which kind of robot a value is.
+
+    `numbers` are the names in capitals that it gives a number.
+    """
 
     lines: int
     imports: list[Import]
     functions: list[Function]
     kind_checks: list[int]
+    numbers: set[str]
 
 
 def subpackage(path: Path) -> str:
@@ -58,22 +67,41 @@ def dotted(path: Path) -> str:
 def source(path: Path) -> Module:
     """Read one file, as the oldest Python does."""
     text = path.read_text(encoding="utf-8")
-    module = Module(text.count("\n"), [], [], [])
     tree = ast.parse(text, str(path), feature_version=(3, 10))
-    _read(tree, path.relative_to(ROOT).parts[:-1], module, False, False)
+    module = Module(text.count("\n"), [], [], [], {name for part in tree.body for name in _numbers(part)})
+    every = any(kind in text for kind in (*KINDS, "Packed"))  # expressions are read only where they may check a kind
+    _read(tree, path.relative_to(ROOT).parts[:-1], module, False, False, every)
     return module
 
 
-def _read(parent: ast.AST, package: tuple[str, ...], module: Module, late: bool, typing: bool) -> None:
+def _numbers(statement: ast.stmt) -> Iterator[str]:
+    if not isinstance(statement, ast.Assign):
+        return
+    target, value = statement.targets[0], statement.value
+    pairs = zip(target.elts, value.elts, strict=True) if (
+        isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+    ) else [(target, value)]
+    for name, number in pairs:
+        plain = number.operand if isinstance(number, ast.UnaryOp) else number
+        counts = isinstance(plain, ast.Constant) and type(plain.value) in (int, float)
+        if counts and isinstance(name, ast.Name) and name.id.isupper() and name.id[0] != "_":
+            yield name.id
+
+
+def _read(
+    parent: ast.AST, package: tuple[str, ...], module: Module, late: bool, typing: bool, every: bool
+) -> None:
     for node in ast.iter_child_nodes(parent):
+        if isinstance(node, LEAVES) or not (every or isinstance(node, STATEMENTS)):
+            continue
         if isinstance(node, ast.Import | ast.ImportFrom):
             module.imports.extend(Import(node.lineno, name, late, typing) for name in _names(node, package))
         elif isinstance(node, _Function):
             module.functions.append(_function(node))
         elif _checks_kind(node):
             module.kind_checks.append(node.lineno)  # type: ignore[attr-defined]
-        guarded = isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
-        _read(node, package, module, late or isinstance(node, _Function), typing or guarded)
+        guarded = isinstance(node, ast.If) and "TYPE_CHECKING" in vars(node.test).values()
+        _read(node, package, module, late or isinstance(node, _Function), typing or guarded, every)
 
 
 def _names(node: ast.Import | ast.ImportFrom, package: tuple[str, ...]) -> list[str]:

@@ -38,10 +38,15 @@ class NodeProcess:
     ) -> None:
         self.module = module
         self._output = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 closed by stop
-        self._process = subprocess.Popen(
+        self._process = self._begin(
             [sys.executable, *([str(script)] if script else ["-m", f"rne_dynamics.ros.{module}"]), *arguments],
-            stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT, start_new_session=True,
-            env={**os.environ, VARIABLE: "1", **(environment or {})},
+            {**os.environ, VARIABLE: "1", **(environment or {})},
+        )
+
+    def _begin(self, command: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT, start_new_session=True,
+            env=environment,
         )
 
     @property

@@ -89,7 +89,7 @@ def gate_commands_huge(rig: Rig) -> None:
 @FAULTS.fault("no jump in the effort; the controller drives the arm again", **HERE)
 def gate_handed_back(rig: Rig) -> None:
     """The controller stops for 50 ms, sends again, and ~/recover is called while the gate holds the arm."""
-    rig.change(stop__hold_time=5.0)
+    rig.change(stop__hold_time=0.8)
     rig.driver.feed = nothing
     rig.run(0.05)
     rig.reach("stopping", seconds=0.1)

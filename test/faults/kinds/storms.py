@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import array
 from collections.abc import Callable
+from copy import copy
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from builtin_interfaces.msg import Duration
 from faults.fault import Faults
 from faults.rig import Rig
 from rcl_interfaces.srv import GetParameters, SetParametersAtomically
@@ -16,8 +18,6 @@ from rclpy.parameter import Parameter
 from std_msgs.msg import Float64
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
-
-from rne_dynamics.ros.messages.trajectory_message import duration_message
 
 FAULTS = Faults("storm")
 fault = FAULTS.fault
@@ -31,12 +31,11 @@ REACHED = "the motion reaches its goal"
 
 
 def huge(rig: Rig) -> JointTrajectory:
-    """A trajectory of `HUGE` points at the present position."""
-    here = array.array("d", rig.driver.q.tolist())
-    message = JointTrajectory(joint_names=list(rig.robot.joint_names))
-    message.points = [
-        JointTrajectoryPoint(positions=here, time_from_start=duration_message(1.0 + 1e-4 * k)) for k in range(HUGE)
-    ]
+    """A trajectory of `HUGE` points at the present position, 10 µs apart."""
+    here = JointTrajectoryPoint(positions=array.array("d", rig.driver.q.tolist()))
+    message = JointTrajectory(joint_names=list(rig.robot.joint_names), points=[copy(here) for _ in range(HUGE)])
+    for k, point in enumerate(message.points):
+        point.time_from_start = Duration(sec=1, nanosec=10_000 * k)
     return message
 
 

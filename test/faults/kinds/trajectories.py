@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 
 import numpy as np
+from builtin_interfaces.msg import Duration
 from faults.arm import ELBOW_LIMIT
 from faults.fault import Faults
 from faults.rig import HELD, Rig
@@ -30,7 +32,7 @@ def hostile(name: str, injected: str, spoil: Callable[[Rig, JointTrajectory], No
         message = rig.trajectory()
         spoil(rig, message)
         rig.send(message)
-        rig.run(0.3)
+        rig.run(0.12)
         rig.undisturbed()
 
     FAULTS.add(name, injected, REFUSED, inject)
@@ -91,11 +93,9 @@ def _uneven(message: JointTrajectory) -> None:
 
 
 def _huge(message: JointTrajectory) -> None:
-    last = message.points[-1]
-    message.points = [
-        JointTrajectoryPoint(positions=last.positions, time_from_start=duration_message(1.0 + 1e-5 * k))
-        for k in range(100_500)
-    ]
+    message.points = [copy(message.points[-1]) for _ in range(100_500)]
+    for second, point in enumerate(message.points, 1):
+        point.time_from_start = Duration(sec=second)
 
 
 def _efforts(message: JointTrajectory) -> None:
