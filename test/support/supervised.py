@@ -81,7 +81,7 @@ class Rig:
     robot: RobotModel
     start: Array
     settings: Settings
-    period: float = 1e-3
+    period: float = 2e-3
     now: float = 100.0
     sent: list[Array] = field(default_factory=list)
     times: list[float] = field(default_factory=list)

@@ -29,7 +29,7 @@ PEAK = 1.5
 UNSEEN = 1.6
 
 
-def arm(name, period=1e-3, friction=True, **states):
+def arm(name, period=2e-3, friction=True, **states):
     """An arm with the gains that ship (ω = 40 rad/s), held."""
     robot = rne.load_urdf(name)
     plain = settings(robot, bandwidth=40.0)
@@ -127,7 +127,7 @@ def wrong_velocity(name, j, kind, period, friction, times=(None, 0.15, 0.3, 0.45
 
 @pytest.mark.parametrize(("name", "j", "kind"), [(*SOME[k % len(SOME)], kind) for k, kind in enumerate(WRONG)])
 def test_a_wrong_velocity_is_replaced_by_the_estimate(name, j, kind):
-    wrong_velocity(name, j, kind, 1e-3, friction=False, times=(None, 0.3))
+    wrong_velocity(name, j, kind, 2e-3, friction=False, times=(None, 0.3))
 
 
 @pytest.mark.soak
@@ -158,7 +158,7 @@ def test_velocities_are_believed_again_when_somebody_recovers():
 
 def freezing(name, j, speed_too, friction):
     for began in (0.15, 0.3, 0.45):
-        rig = arm(name, 1e-3, friction)
+        rig = arm(name, friction=friction)
         rig.run(0.4)
         go(rig)
         rig.run(began)

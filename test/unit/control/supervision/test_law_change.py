@@ -19,7 +19,7 @@ PANDA = rne.load_urdf("panda")
 START = np.array([0.2, -0.4, 0.1, -2.0, 0.15, 1.7, 0.6])
 LAWS = ("joint_impedance", "cartesian_impedance")
 
-#: Largest change of an effort by a change of the law, N·m a ms.
+#: Largest change of an effort by a change of the law, N·m in 2 ms.
 BUMP = 1.0
 
 
@@ -53,7 +53,7 @@ def moved(*laws):
 
 @pytest.mark.parametrize("name", ["cartesian_impedance", "disturbance_observer"])
 def test_a_law_that_changes_in_a_motion_makes_no_bump(name):
-    plain, changed = (np.diff(sent[:1400], axis=0) for sent in (moved(), moved(name, "computed_torque")))
+    plain, changed = (np.diff(sent[:700], axis=0) for sent in (moved(), moved(name, "computed_torque")))
     assert np.abs(changed - plain).max() < BUMP
 
 
@@ -93,7 +93,7 @@ def test_the_stiffness_changes_over_half_a_second():
     held.run(2.0, wrenches=push)
     before = held.last.terms.feedback
     held.supervisor.adopt(with_law("joint_impedance", stiffness=100.0))
-    held.run(0.001, wrenches=push)
+    held.run(held.period, wrenches=push)
     np.testing.assert_allclose(held.last.terms.feedback, before, rtol=0.01, atol=0.05)
     change = held.supervisor.machine.torques.change
     held.run(0.25, wrenches=push)
