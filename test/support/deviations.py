@@ -56,7 +56,7 @@ class Arm(ForeignRig):
     #: What its joint states' clock is ahead, s.
     clock = 0.0
 
-    def hold(self, seconds: float = 0.4) -> Arm:
+    def hold(self, seconds: float = 0.3) -> Arm:
         self.run(seconds)
         assert self.mode is Mode.HOLDING, self.supervisor.cause
         return self

@@ -21,9 +21,9 @@ from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.states import Mode
 
 #: What limits are lowered to, of the speed of a motion, and the largest speed then, in these limits.
-LOWERED, SLOWED = 0.25, 1.2
+LOWERED, SLOWED = 0.4, 1.2
 #: Time of a motion, s.
-DURATION = 1.0
+DURATION = 0.6
 ROBOTS = ("four_joint_arm", ON_SHIP, PANTOGRAPH)
 
 

@@ -37,7 +37,7 @@ def a_left_path_ends_the_motion(name: str) -> None:
     rig = foreign(name).hold()
     tight = Tolerances(rig.robot.joint_names, path=2e-3)  # an arm that is not the model is further off
     rig.move(rig.supervisor.queue.reference.q + 0.1, 0.5, tolerances=tight)
-    rig.run(1.5)
+    rig.run(0.8)
     assert [ending for ending, _ in rig.endings] == [Ending.PATH], rig.endings
     rig.ends()
 
@@ -82,7 +82,9 @@ def an_unknown_base_motion_releases_the_arm(name: str) -> None:
     rig.run(0.4)
     assert rig.mode is Mode.HOLDING
     rig.base_message = lambda reading: None
-    rig.run(2.5)
+    for _ in range(25):
+        if rig.mode is not Mode.FAULT:
+            rig.run(0.1)
     assert rig.mode is Mode.FAULT
     assert not rig.check()[-1].any()
 
@@ -146,7 +148,9 @@ def a_lowered_velocity_limit_slows_the_arm(name: str) -> None:
     rig.supervisor.adopt(replace(rig.settings, limits=replace(rig.settings.limits, velocity=limit)))
     rig.run(0.5)
     first = len(rig.speeds)
-    rig.run(3.0)
+    for _ in range(30):
+        if not rig.endings:
+            rig.run(0.1)
     assert (np.abs(np.array(rig.speeds[first:])) < 1.3 * limit).all()
     rig.arrives()
     rig.ends()
