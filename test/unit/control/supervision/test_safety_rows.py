@@ -121,7 +121,10 @@ def a_reversed_motor_stops_the_arm(name: str) -> None:
         rig.run(0.4)
         if rig.mode is Mode.HOLDING:
             rig.move(rig.supervisor.queue.reference.q + 0.2, 0.8)
-        rig.run(1.5)
+        for _ in range(10):
+            if Mode.STOPPING not in rig.modes:
+                rig.run(0.1)
+        rig.run(0.3)
         rig.check()
         fast = (np.abs(np.array(rig.speeds)) > OVERSPEED * rig.settings.limits.velocity).any()
         assert not fast or Mode.STOPPING in rig.modes, j
