@@ -132,14 +132,14 @@ class Rig:
         for _ in range(round(seconds / self.period)):
             self.simulator.advance(1, wrenches)
             self.now += self.period
-            state = self.simulator.state
-            self.power.append(self.simulator.applied_effort * state.qd)
+            state, applied = self.simulator.state, self.simulator.applied_effort
+            self.power.append(applied * state.qd)
             self.speeds.append(state.qd.copy())
             self.sequence += 1
             self.sense(state.t)
             message = corrupt({
                 "stamp": round(1e9 * state.t) + 10**18, "q": state.q.copy(), "qd": state.qd.copy(),
-                "reported": self.simulator.applied_effort, "velocity_missing": False, "sequence": self.sequence,
+                "reported": applied, "velocity_missing": False, "sequence": self.sequence,
             })
             effort = None
             if message is not None:
