@@ -15,8 +15,8 @@ from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import ControlError
 from rne_dynamics.ros.parameters.tracking import tracking_settings
 
-#: Panda, four_joint_arm.
-ARMS = [3, 5]
+#: Panda, with the slow tests, and four_joint_arm.
+ARMS = [pytest.param(3, marks=pytest.mark.slow), 5]
 
 
 def rig_of(which, line, deviation, bandwidth=20.0, **parameters):
@@ -83,7 +83,8 @@ def test_where_friction_holds_the_arm_the_delay_is_known_in_its_first_motion():
 
 
 @pytest.mark.parametrize(("law", "most", "late"), [
-    ("joint_impedance", "16.0", 0.018), ("pd_gravity", "8.3", 0.018), ("cartesian_impedance", "", 0.006),
+    ("joint_impedance", "16.0", 0.018), ("cartesian_impedance", "", 0.006),
+    pytest.param("pd_gravity", "8.3", 0.018, marks=pytest.mark.slow),
 ])
 def test_a_delay_beyond_what_the_law_tolerates_locks_motion(law, most, late):
     """Before: a wrist on springs was thrown that was damped little, and whose speed was answered 18 ms later."""
@@ -154,7 +155,7 @@ def test_elastic_gears_with_a_delay_oscillate_without_overspeed(which, frequency
 
 
 @pytest.mark.parametrize(("which", "deviation"), [
-    (3, Deviation(friction=2.0, resolution=2.0 * np.pi / 2**12)),
+    pytest.param(3, Deviation(friction=2.0, resolution=2.0 * np.pi / 2**12), marks=pytest.mark.slow),
     (5, Deviation(friction=0.5, frequency=30.0, backlash=5e-4, resolution=2.0 * np.pi / 2**12)),
 ], ids=["encoder", "gears"])  # fmt: skip
 def test_a_healthy_arm_keeps_all_of_its_feedback(which, deviation):

@@ -114,7 +114,7 @@ def oscillations_lower_the_feedback(name: str) -> None:
 def a_reversed_motor_stops_the_arm(name: str) -> None:
     """How fast it is cut is what the campaign's motor-reversed checks."""
     stopped = 0
-    for j in range(arms()[2 + NAMES.index(name)][1].n):
+    for j in range(0, arms()[2 + NAMES.index(name)][1].n, 2):
         rig = foreign(name)
         sign = np.where(np.arange(rig.robot.n) == j, -1.0, 1.0)
         rig.motors = lambda command, sign=sign: sign * command
