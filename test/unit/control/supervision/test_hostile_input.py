@@ -25,7 +25,7 @@ from rne_dynamics.errors import RneDynamicsError
 ROBOT = rne.load_urdf("planar2")
 START = np.array([-0.7, 0.4])
 #: Events of a sequence, and sequences in the suite and with the slow tests.
-LENGTH, FEW, MANY = 70, 12, 40
+LENGTH, FEW, MANY = 70, 12, 30
 #: Of the joint states, s: as long as will do, for time costs time.
 PERIOD = 0.005
 

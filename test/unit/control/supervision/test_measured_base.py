@@ -102,8 +102,10 @@ def test_without_usable_messages_the_arm_is_stopped_and_released(how, tracking):
     one.check()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [
+    *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4)),
+    *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(4, 8)),
+])  # fmt: skip
 def test_whatever_the_sensor_says_efforts_stay_within_their_limits(seed):
     """Random lies and gaps of random length: every effort is finite, within effort and rate limits, and a gap longer
     than the time-out stops the arm."""
