@@ -201,14 +201,16 @@ def a_clock_that_is_set_holds_the_arm(name: str) -> None:
     for seconds in (-1.0, -0.05, 0.45):
         rig = foreign(name).hold().off()
         rig.clock += seconds
-        rig.go(0.6)
+        rig.go(0.4)
         assert [ending for ending, _ in rig.endings] == [Ending.STOPPED], (seconds, rig.endings)
         assert Mode.STOPPING not in rig.modes, rig.supervisor.cause
         rig.ends()
         rig.supervisor.stop(rig.now, "a request")
         rig.go(0.05)
         rig.clock += seconds
-        rig.go(sum(STOP.values()) + LATE)
+        for _ in range(round((sum(STOP.values()) + LATE) / 0.05)):
+            if rig.mode is not Mode.RELEASED:
+                rig.go(0.05)
         rig.ends(Mode.RELEASED)
 
 

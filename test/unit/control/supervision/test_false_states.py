@@ -251,7 +251,9 @@ def test_friction_that_nobody_compensates_is_not_a_frozen_reading():
 # -- delays -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "recover_automatically"), [("planar2", True), ("panda", False)])
+@pytest.mark.parametrize(("name", "recover_automatically"), [
+    ("planar2", True), pytest.param("panda", False, marks=pytest.mark.slow),
+])  # fmt: skip
 def test_a_delay_longer_than_the_timeout_is_no_new_normal(name, recover_automatically):
     rig = arm(name)
     rig.supervisor.adopt(replace(rig.settings, recover_automatically=recover_automatically))

@@ -36,7 +36,7 @@ def test_swapped_motors_are_cut_for_good_though_states_come_late(number):
     # found oscillations too late, lost them with each move of the reference, gave the gears no time to come to rest
     pytest.param(894, THROWN, marks=pytest.mark.slow),
     # held a light wrist at 100 Hz with half of the feedback, though the delay was declared: 1.6
-    (9001, THROWN),
+    pytest.param(9001, THROWN, marks=pytest.mark.slow),
     # damped a UR10 that fell about one axis for its inertia 0.2 s ago: 1.67
     (8463, THROWN),
 ])  # fmt: skip

@@ -31,7 +31,7 @@ def wrong(name: str, numbers: range) -> list[str]:
 
 
 @pytest.mark.parametrize(("name", "pushes"), [
-    ("panda", 1), (PANTOGRAPH, 1), pytest.param("panda", 3, marks=pytest.mark.slow),
+    ("panda", 1), *(pytest.param(*one, marks=pytest.mark.slow) for one in (("panda", 3), (PANTOGRAPH, 1))),
 ])  # fmt: skip
 def test_a_guided_arm_that_is_pushed_hard_goes_on_floating(name, pushes):
     assert not wrong(name, range(pushes))

@@ -16,7 +16,8 @@ def test_no_healthy_arm_is_thrown_or_stopped():
 
 
 @pytest.mark.parametrize(("kind", "number"), [
-    pytest.param(LawEpisode, 99, id="a direction counted as singular where the tool was a ton heavy"),
+    pytest.param(LawEpisode, 99, marks=pytest.mark.slow,
+                 id="a direction counted as singular where the tool was a ton heavy"),
     pytest.param(LawEpisode, 339, marks=pytest.mark.slow,
                  id="friction of the model drove a wrist on that softened damping could not hold"),
     pytest.param(MixedEpisode, 1030, marks=pytest.mark.slow,

@@ -134,7 +134,7 @@ def test_whatever_the_sensor_says_efforts_stay_within_their_limits(seed):
     assert not one.check()[-1].any()
 
 
-@pytest.mark.parametrize("tracking", [True, False])
+@pytest.mark.parametrize("tracking", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_while_the_same_message_comes_for_ever_the_arm_is_stopped_and_released(tracking):
     one, last = rig(tracking=tracking), {}
     one.run(0.4)

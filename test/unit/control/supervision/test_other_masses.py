@@ -121,7 +121,7 @@ def start_of(name, seed):
 
 
 @pytest.mark.parametrize(("name", "arms"), [
-    ("four_joint_arm", 2), (ON_SHIP, 1), (PANTOGRAPH, 1),
+    ("four_joint_arm", 2), (PANTOGRAPH, 1),
     *(pytest.param(name, 2, marks=pytest.mark.slow) for name in (ON_SHIP, PANTOGRAPH)),
 ])  # fmt: skip
 def test_an_arm_does_not_fall_while_its_feedback_grows(name, arms):

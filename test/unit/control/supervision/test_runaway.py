@@ -55,7 +55,9 @@ def stopping_step(r: Rig) -> int:
     return int(np.argmax(fast))
 
 
-@pytest.mark.parametrize("robot", [PUMA, PANDA], ids=lambda robot: robot.name)
+@pytest.mark.parametrize(
+    "robot", [PUMA, pytest.param(PANDA, marks=pytest.mark.slow)], ids=lambda robot: robot.name
+)
 def test_no_reversed_motor_is_driven_on(robot):
     for j in range(robot.n):
         sign = np.ones(robot.n)
