@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -188,9 +189,7 @@ def fast_stamps_are_refused(name: str) -> None:
     first = len(rig.modes)
     rig.go(0.25, rate=0.1)
     assert Mode.STOPPING not in rig.modes[first:]
-    for _ in range(35):
-        if rig.mode is not Mode.FAULT:
-            rig.go(0.1, rate=0.1)
+    rig.reach(Mode.FAULT, most=3.5, corrupt=partial(rig.stamped, rate=0.1))
     rig.ends(Mode.FAULT)
 
 
@@ -208,9 +207,7 @@ def a_clock_that_is_set_holds_the_arm(name: str) -> None:
         rig.supervisor.stop(rig.now, "a request")
         rig.go(0.05)
         rig.clock += seconds
-        for _ in range(round((sum(STOP.values()) + LATE) / 0.05)):
-            if rig.mode is not Mode.RELEASED:
-                rig.go(0.05)
+        rig.reach(Mode.RELEASED, most=sum(STOP.values()) + LATE, corrupt=rig.stamped)
         rig.ends(Mode.RELEASED)
 
 
@@ -230,7 +227,6 @@ def stamps_that_do_not_follow_each_other_are_refused(name: str) -> None:
     rig.until(
         Mode.FAULT, corrupt=lambda state: state | {"stamp": state["stamp"] - round(1e9 * rng.uniform(1.0, 9.0))}
     )
-    rig.run(0.1)
     rig.ends(Mode.FAULT)
 
 

@@ -148,6 +148,12 @@ class Rig:
                     effort = self.supervisor.effort(self.supervisor.stamp, self.now)
             self.take(effort if effort is not None else self.supervisor.tick(self.now), command)
 
+    def reach(self, *modes: Mode, most: float, **how: Any) -> None:
+        """Run until it is in one of the modes, at most for a time, s."""
+        end = self.now + most
+        while self.mode not in modes and self.now < end:
+            self.run(0.02, **how)
+
     def sense(self, t: float) -> None:
         """Hand on what a sensor at the root link measures."""
         if self.base is None or round(t / self.period) % round(BASE_PERIOD / self.period):

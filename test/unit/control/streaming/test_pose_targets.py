@@ -262,11 +262,3 @@ def test_a_controller_without_pose_limits_refuses_and_a_link_must_exist():
         arm.aim(np.eye(4))
     with pytest.raises(ControlError, match=r"target_pose\.speed is -1"):
         PoseLimits("tool0", speed=-1.0)
-
-
-def test_lower_limits_hold_on_the_way():
-    arm, _ = on_the_way([0.0, 0.4, 0.1], 0.2)
-    slower = replace(arm.limits, velocity=0.2 * arm.robot.velocity_limit)
-    arm.rig.supervisor.adopt(replace(arm.settings, stream=slower))
-    arm.run(0.5)
-    assert (np.abs(arm.reference.qd) <= 0.2 * arm.robot.velocity_limit * (1.0 + 1e-6)).all()

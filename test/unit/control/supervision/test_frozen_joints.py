@@ -159,9 +159,7 @@ def test_a_brake_that_closes_in_motion_is_a_gentle_stop():
         rig.simulator._state = replace(rig.simulator.state, q=q, qd=qd)
         return state | {"q": q.copy(), "qd": qd.copy()}
 
-    for _ in range(30):
-        if rig.mode is not Mode.FAULT:
-            rig.run(0.1, corrupt=closed)
+    rig.reach(Mode.FAULT, most=3.0, corrupt=closed)
     assert rig.mode is Mode.FAULT
     assert "the brake closed" in rig.supervisor.cause
     rig.check()

@@ -71,22 +71,12 @@ event = st.one_of(
 )
 
 
-sequences = given(events=st.lists(event, min_size=LENGTH, max_size=LENGTH), checked=st.booleans())
+@pytest.mark.parametrize("examples", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
+def test_any_sequence_of_states_and_requests(examples):
+    hypothesis_settings(max_examples=examples, derandomize=True)(run)()
 
 
-@sequences
-@hypothesis_settings(max_examples=FEW, derandomize=True)
-def test_any_sequence_of_states_and_requests(events, checked):
-    run(events, checked)
-
-
-@pytest.mark.slow
-@sequences
-@hypothesis_settings(max_examples=MANY, derandomize=True)
-def test_many_sequences_of_states_and_requests(events, checked):
-    run(events, checked)
-
-
+@given(events=st.lists(event, min_size=LENGTH, max_size=LENGTH), checked=st.booleans())
 def run(events, checked):
     """Let the events happen to an arm, with a check at the start or not; what must hold then."""
     rig = Rig(ROBOT, START.copy(), settings(ROBOT, check=StartCheck(0.02 if checked else 0.0)), PERIOD)

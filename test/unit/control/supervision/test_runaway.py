@@ -41,13 +41,6 @@ def longest_drive(r: Rig, from_step: int, slow: float = 0.1) -> float:
     return float(longest.max() * r.period)
 
 
-def ends(r: Rig, seconds: float) -> None:
-    """Run until a fault, at most for so long."""
-    end = r.now + seconds
-    while r.mode is not Mode.FAULT and r.now < end:
-        r.run(0.02)
-
-
 def stopping_step(r: Rig) -> int:
     """First step at which a joint is measured beyond the bound."""
     fast = (np.abs(np.array(r.speeds)) > OVERSPEED * r.settings.limits.velocity).any(axis=1)
@@ -71,7 +64,7 @@ def test_no_reversed_motor_is_driven_on(robot):
                 r.move(r.supervisor.queue.reference.q + 0.2, 1.0)
         r.run(0.3)
         assert longest_drive(r, stopping_step(r)) <= CUT + 2 * r.period, f"joint {j}"
-        ends(r, 1.2)
+        r.reach(Mode.FAULT, most=1.2)
         assert r.mode is Mode.FAULT
         if robot is PUMA:  # the last joint of the Panda slows down by itself
             assert f"joint{j + 1}" in r.supervisor.cause
@@ -121,7 +114,7 @@ def test_a_motor_that_reverses_while_a_hand_guides_is_cut():
         r.run(0.2)
         r.motors = lambda command, sign=sign: sign * command
         r.run(0.3, wrenches={robot.link_names[-1]: np.array([10.0, 15.0, -10.0, 0.0, 0.0, 1.0])})
-        ends(r, 1.5)
+        r.reach(Mode.FAULT, most=1.5)
         if (np.abs(np.array(r.speeds)) > OVERSPEED * r.settings.limits.velocity).any():
             # the hand drives the same joint on, as it does slow ones: the motor is found as soon as it does more
             assert longest_drive(r, stopping_step(r), FAST) <= 0.15, f"joint {j}"

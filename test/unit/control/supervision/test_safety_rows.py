@@ -82,9 +82,7 @@ def an_unknown_base_motion_releases_the_arm(name: str) -> None:
     rig.run(0.4)
     assert rig.mode is Mode.HOLDING
     rig.base_message = lambda reading: None
-    for _ in range(25):
-        if rig.mode is not Mode.FAULT:
-            rig.run(0.1)
+    rig.reach(Mode.FAULT, most=2.5)
     assert rig.mode is Mode.FAULT
     assert not rig.check()[-1].any()
 
@@ -121,9 +119,7 @@ def a_reversed_motor_stops_the_arm(name: str) -> None:
         rig.run(0.4)
         if rig.mode is Mode.HOLDING:
             rig.move(rig.supervisor.queue.reference.q + 0.2, 0.8)
-        for _ in range(10):
-            if Mode.STOPPING not in rig.modes:
-                rig.run(0.1)
+        rig.reach(Mode.STOPPING, Mode.FAULT, most=1.2)
         rig.run(0.3)
         rig.check()
         fast = (np.abs(np.array(rig.speeds)) > OVERSPEED * rig.settings.limits.velocity).any()
@@ -151,9 +147,7 @@ def a_lowered_velocity_limit_slows_the_arm(name: str) -> None:
     rig.supervisor.adopt(replace(rig.settings, limits=replace(rig.settings.limits, velocity=limit)))
     rig.run(0.5)
     first = len(rig.speeds)
-    for _ in range(30):
-        if not rig.endings:
-            rig.run(0.1)
+    rig.reach(Mode.HOLDING, most=3.0)
     assert (np.abs(np.array(rig.speeds[first:])) < 1.3 * limit).all()
     rig.arrives()
     rig.ends()
