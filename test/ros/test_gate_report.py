@@ -17,7 +17,7 @@ ALL_THERE, NOBODY_LISTENS = ({"commanders": 1, "bypasses": 0, "listeners": count
 
 def test_refusals_are_said_once():
     robot = rne.load_urdf("puma560")
-    rig, controller = GateRig(robot, Q, gate_settings(robot)), holding(robot, Q)
+    rig, controller = GateRig(robot, Q, gate_settings(robot), period=1e-3), holding(robot, Q)
     report = GateReport(rig.gate)
     for _ in range(2):  # the counts begin anew with each activation
         rig.gate.activate(rig.now)

@@ -6,6 +6,7 @@ deviate from the model".
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,7 +57,7 @@ class Arm(ForeignRig):
     #: What its joint states' clock is ahead, s.
     clock = 0.0
 
-    def hold(self, seconds: float = 0.4) -> Arm:
+    def hold(self, seconds: float = 0.3) -> Arm:
         self.run(seconds)
         assert self.mode is Mode.HOLDING, self.supervisor.cause
         return self
@@ -76,14 +77,14 @@ class Arm(ForeignRig):
         """Brakes have caught the arm where it is, and let go."""
         self.simulator = ForeignArm(self.urdf, self.simulator.state.q, TICK, self.unlike)
 
+    def stamped(self, state: dict[str, Any], rate: float = 0.0) -> dict[str, Any]:
+        """A joint state with the stamp of that clock, which gains `rate`."""
+        self.clock += rate * self.line.period
+        return state | {"stamp": state["stamp"] + round(1e9 * self.clock)}
+
     def go(self, seconds: float, *, rate: float = 0.0, **how: Any) -> None:
-        """Run with the stamps of that clock, which gains `rate`."""
-
-        def stamped(state: dict[str, Any]) -> dict[str, Any]:
-            self.clock += rate * self.line.period
-            return state | {"stamp": state["stamp"] + round(1e9 * self.clock)}
-
-        self.run(seconds, corrupt=stamped, **how)
+        """Run with the stamps of that clock."""
+        self.run(seconds, corrupt=partial(self.stamped, rate=rate), **how)
 
     def silent(self, seconds: float) -> None:
         self.run(seconds, corrupt=lambda state: None)

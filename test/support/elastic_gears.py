@@ -78,7 +78,8 @@ class Motors:
     def __init__(self, gears: Gears, q: Array, torque: Array) -> None:
         self.gears = gears
         self._table = np.stack([gears.stiffness, gears.damping, gears.rotor, gears.viscous, gears.dry])
-        #: Position and velocity of the motors as the joints see them, rad or m, rad/s or m/s; shape (n,).
+        #: Position and velocity of the motors as the joints see them, rad or m, rad/s or m/s; shape (n,). They change
+        #: in place.
         self.position = q + torque / gears.stiffness + 0.5 * np.sign(torque) * gears.play
         self.velocity = np.zeros(len(q))
 
@@ -92,8 +93,8 @@ class Motors:
         q, qd
             Of the links, rad or m and rad/s or m/s; shape (n,).
         """
-        self.position, self.velocity, torque = self.position.copy(), self.velocity.copy(), np.array(effort)
-        _turn(self._table, self.gears.play, dt, np.array(q), np.array(qd), self.position, self.velocity, torque)
+        torque = np.array(effort)
+        _turn(self._table, self.gears.play, dt, q, qd, self.position, self.velocity, torque)
         return torque
 
 

@@ -106,7 +106,7 @@ class ForeignArm:
         self._motors = self._geared(q)
         self._timeout, self._effort, self._given_at = command_timeout, np.zeros(len(q)), -np.inf
         self._commands: deque[tuple[float, Array]] = deque()
-        self.braked, self._load = True, 0.0
+        self.braked, self._pushed, self._load = True, False, 0.0
 
     def _geared(self, q: Array) -> Motors | None:
         """Motors that hold the arm through their gears."""
@@ -124,7 +124,7 @@ class ForeignArm:
         motors, step = self._motors, self.deviation.resolution
         q, qd = self.data.qpos.copy(), self.data.qvel.copy()
         if motors is not None and self.deviation.at_motor:
-            q, qd = motors.position, motors.velocity
+            q, qd = motors.position.copy(), motors.velocity.copy()
         return Measured(self.data.time, step * np.rint(q / step) if step > 0.0 else q, qd)
 
     @property
@@ -147,21 +147,20 @@ class ForeignArm:
 
         A link that is fixed to another one is a part of that in MuJoCo: its wrench acts on the last body.
         """
-        data = self.data
-        data.xfrc_applied[:] = 0.0
-        for link, wrench in (wrenches or {}).items():
-            data.xfrc_applied[self._bodies.get(link, self.model.nbody - 1)] = wrench
+        data, model, motors = self.data, self.model, self._motors
+        step, applied, q, qd = model.opt.timestep, data.qfrc_applied, data.qpos, data.qvel
+        if wrenches or self._pushed:
+            data.xfrc_applied[:] = 0.0
+            for link, wrench in (wrenches or {}).items():
+                data.xfrc_applied[self._bodies.get(link, model.nbody - 1)] = wrench
+            self._pushed = bool(wrenches)
         for _ in range(steps * self.steps):
             self._take()
             if self.braked:
-                data.time += self.model.opt.timestep
+                data.time += step
                 continue
-            data.qfrc_applied[:] = self._effort
-            if self._motors is not None:
-                data.qfrc_applied[:] = self._motors.turn(
-                    self.model.opt.timestep, self._effort, data.qpos.copy(), data.qvel.copy()
-                )
-            mujoco.mj_step(self.model, data)
+            applied[:] = self._effort if motors is None else motors.turn(step, self._effort, q, qd)
+            mujoco.mj_step(model, data)
 
     def load(self, mass: float) -> Payload:
         """Let the last body have a load of this mass, kg, at its mass centre, instead of the one before."""

@@ -63,7 +63,7 @@ class GateRig:
     robot: RobotModel
     start: Array
     settings: GateSettings
-    period: float = 1e-3
+    period: float = 2e-3
     friction: bool = True
     qd: Array | None = None
     now: float = 100.0

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from support.deviations import LATE, NAMES, STOP, foreign
+from support.deviations import DURATION, LATE, NAMES, STOP, foreign
 from support.foreign_episodes import TICK, arms
 from support.foreign_plant import ForeignArm
 
@@ -16,6 +17,9 @@ from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import ControlError
+
+#: From the middle of a move until after its end has been reported, s.
+ARRIVED = 0.5 * DURATION + 0.45
 
 # -- efforts and stops -------------------------------------------------------------------------------------------------
 
@@ -101,7 +105,7 @@ def without_states_an_arm_is_released(name: str) -> None:
 
 def broken_states_are_refused_alone(name: str) -> None:
     rig, number = foreign(name).hold(), iter(range(10**6))
-    rig.off().run(1.5, corrupt=lambda state: state if next(number) % 5 else state | {"q": state["q"] * np.nan})
+    rig.off().run(ARRIVED, corrupt=lambda state: state if next(number) % 5 else state | {"q": state["q"] * np.nan})
     rig.arrives()
     rig.ends()
 
@@ -111,7 +115,7 @@ def a_gap_is_bridged_along_the_reference(name: str) -> None:
     sent = len(rig.sent)
     rig.silent(0.05)
     assert len(rig.sent) - sent >= 5, "efforts go on"
-    rig.run(1.5)
+    rig.run(ARRIVED)
     rig.arrives()
     rig.ends()
 
@@ -161,7 +165,7 @@ def contradicting_velocities_are_estimated(name: str) -> None:
             state["qd"][j] *= factor
             return state
 
-        rig.run(2.0, corrupt=wrong)
+        rig.run(ARRIVED, corrupt=wrong)
         rig.ends()
 
 
@@ -185,7 +189,7 @@ def fast_stamps_are_refused(name: str) -> None:
     first = len(rig.modes)
     rig.go(0.25, rate=0.1)
     assert Mode.STOPPING not in rig.modes[first:]
-    rig.go(3.5, rate=0.1)
+    rig.reach(Mode.FAULT, most=3.5, corrupt=partial(rig.stamped, rate=0.1))
     rig.ends(Mode.FAULT)
 
 
@@ -196,14 +200,14 @@ def a_clock_that_is_set_holds_the_arm(name: str) -> None:
     for seconds in (-1.0, -0.05, 0.45):
         rig = foreign(name).hold().off()
         rig.clock += seconds
-        rig.go(0.6)
+        rig.go(0.4)
         assert [ending for ending, _ in rig.endings] == [Ending.STOPPED], (seconds, rig.endings)
         assert Mode.STOPPING not in rig.modes, rig.supervisor.cause
         rig.ends()
         rig.supervisor.stop(rig.now, "a request")
         rig.go(0.05)
         rig.clock += seconds
-        rig.go(sum(STOP.values()) + LATE)
+        rig.reach(Mode.RELEASED, most=sum(STOP.values()) + LATE, corrupt=rig.stamped)
         rig.ends(Mode.RELEASED)
 
 
@@ -220,13 +224,15 @@ def a_clock_that_is_set_back_is_believed_after_five_states(name: str) -> None:
 def stamps_that_do_not_follow_each_other_are_refused(name: str) -> None:
     rig = foreign(name).hold()
     rng = np.random.default_rng(0)
-    rig.run(2.5, corrupt=lambda state: state | {"stamp": state["stamp"] - round(1e9 * rng.uniform(1.0, 9.0))})
+    rig.until(
+        Mode.FAULT, corrupt=lambda state: state | {"stamp": state["stamp"] - round(1e9 * rng.uniform(1.0, 9.0))}
+    )
     rig.ends(Mode.FAULT)
 
 
 def a_reset_holds_the_arm_at_its_new_position(name: str) -> None:
     rig = foreign(name).hold().off()
-    rig.run(1.5)
+    rig.run(ARRIVED)
     rig.simulator = ForeignArm(rig.urdf, rig.start, TICK, rig.unlike)
     rig.run(0.6)
     assert Mode.STOPPING not in rig.modes, rig.supervisor.cause
@@ -237,7 +243,7 @@ def a_reset_holds_the_arm_at_its_new_position(name: str) -> None:
 def a_small_step_back_interrupts_nothing(name: str) -> None:
     rig = foreign(name).hold().off()
     rig.clock -= 1.5 * rig.line.period
-    rig.go(1.5)
+    rig.go(ARRIVED)
     rig.arrives()
     rig.ends()
 
@@ -245,7 +251,7 @@ def a_small_step_back_interrupts_nothing(name: str) -> None:
 def a_small_step_ahead_interrupts_nothing(name: str) -> None:
     rig = foreign(name).hold().off()
     rig.clock += 0.02
-    rig.go(1.5)
+    rig.go(ARRIVED)
     rig.arrives()
     rig.ends()
 
@@ -254,14 +260,14 @@ def a_slewed_clock_has_no_effect(name: str) -> None:
     for rate in (-1e-3, 1e-3):
         rig = foreign(name).hold()
         rig.off()
-        rig.go(1.5, rate=rate)
+        rig.go(ARRIVED, rate=rate)
         rig.arrives()
         rig.ends()
 
 
 def a_clock_slewed_further_back_is_a_delay(name: str) -> None:
     rig = foreign(name).hold()
-    rig.go(2.0, rate=-0.02)
+    rig.go(1.0, rate=-0.02)
     assert rig.supervisor.machine.stream.filter.late > 0.005
     assert rig.peak() < 0.5
     rig.check()

@@ -81,7 +81,7 @@ class Rig:
     robot: RobotModel
     start: Array
     settings: Settings
-    period: float = 1e-3
+    period: float = 2e-3
     now: float = 100.0
     sent: list[Array] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
@@ -132,14 +132,14 @@ class Rig:
         for _ in range(round(seconds / self.period)):
             self.simulator.advance(1, wrenches)
             self.now += self.period
-            state = self.simulator.state
-            self.power.append(self.simulator.applied_effort * state.qd)
+            state, applied = self.simulator.state, self.simulator.applied_effort
+            self.power.append(applied * state.qd)
             self.speeds.append(state.qd.copy())
             self.sequence += 1
             self.sense(state.t)
             message = corrupt({
                 "stamp": round(1e9 * state.t) + 10**18, "q": state.q.copy(), "qd": state.qd.copy(),
-                "reported": self.simulator.applied_effort, "velocity_missing": False, "sequence": self.sequence,
+                "reported": applied, "velocity_missing": False, "sequence": self.sequence,
             })
             effort = None
             if message is not None:
@@ -147,6 +147,12 @@ class Rig:
                 if self.supervisor.observe(stamp, self.now, q, qd, reported, **message):
                     effort = self.supervisor.effort(self.supervisor.stamp, self.now)
             self.take(effort if effort is not None else self.supervisor.tick(self.now), command)
+
+    def reach(self, *modes: Mode, most: float, **how: Any) -> None:
+        """Run until it is in one of the modes, at most for a time, s."""
+        end = self.now + most
+        while self.mode not in modes and self.now < end:
+            self.run(0.02, **how)
 
     def sense(self, t: float) -> None:
         """Hand on what a sensor at the root link measures."""

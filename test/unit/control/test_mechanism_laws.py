@@ -88,7 +88,7 @@ def test_positions_out_of_reach_are_refused_and_nan_is_passed_on(pantograph):
 def test_the_pantograph_tracks_the_quintic_of_document_002(pantograph):
     path = Quintic(np.radians([0.0, -90.0, 0.0]), np.radians([90.0, -45.0, -18.0]), 5.0)
     law = ComputedTorque(pantograph, Gains.critically_damped(3, 40.0), FrictionCompensation())
-    log = simulate(ArmPlant(pantograph), law, path)
+    log = simulate(ArmPlant(pantograph), law, path, control_dt=2e-3)
     assert log.rms_error.max() < 1e-5
     static = rne.gravity_torque(pantograph, log.q[[0, -1]])
     np.testing.assert_allclose(log.effort[[0, -1]], static, atol=2e-3)

@@ -180,7 +180,7 @@ def test_the_supervisor_answers_for_the_state_at_which_its_effort_acts():
     model, start = rne.load_urdf("puma560"), np.array([0.1, 0.4, -0.3, 0.2, 0.3, 0.1])
 
     def tracked(delay: float) -> tuple[float, LateRig]:
-        rig = LateRig(model, start.copy(), settings(model, command_delay=delay), late=4)
+        rig = LateRig(model, start.copy(), settings(model, command_delay=delay), 1e-3, late=4)
         rig.run(0.3)
         rig.move(start + 0.4, 1.0)
         errors = []

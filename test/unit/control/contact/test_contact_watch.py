@@ -22,8 +22,8 @@ def in_time(runs: list[Outcome]) -> float:
 
 @pytest.mark.parametrize("name", ARMS)
 def test_pushes_are_felt_and_moving_is_not(name: str) -> None:
-    runs = [watched(name, seed, 1.2, pushes=True) for seed in range(DRAWS // 4)]
-    assert sum(run.pushes for run in runs) == DRAWS // 4
+    runs = [watched(name, seed, 1.2, pushes=True) for seed in range(DRAWS // 6)]
+    assert sum(run.pushes for run in runs) == DRAWS // 6
     assert in_time(runs) >= 0.95
     assert not sum(run.alarms for run in runs)
 

@@ -63,7 +63,7 @@ def test_other_limits_leave_the_spring_of_a_wall_where_it_rests():
 
 
 def test_a_cart_at_the_stopping_speed_uses_the_margin_up_and_no_more():
-    q, qd, efforts, flags = drive(slider(), CART, [-0.85], -CART.stopping_speed, dt=1e-4, seconds=0.3, stops=False)
+    q, qd, efforts, flags = drive(slider(), CART, [-0.85], -CART.stopping_speed, dt=2e-4, seconds=0.3, stops=False)
     deepest = np.max(-q) - (1.0 - MARGIN)
     assert 0.98 * MARGIN < deepest < MARGIN
     assert np.max(qd) <= FREQUENCY * MARGIN / np.e * 1.01  # a critically damped return
@@ -89,11 +89,11 @@ def test_a_hand_that_pushes_on_is_held_within_the_margin():
     robot = chain(2, limits=STOPS, rotor=0.5)
     limits = EffortLimits([200.0, 200.0], 20000.0, 5.0, -1.0, 1.0, MARGIN, FREQUENCY)
     push = {"link2": np.array([0.0, 4.0, 0.0, 1.0, 0.0, 2.0])}
-    q, qd, efforts, flags = drive(robot, limits, [0.5, 0.5], [1.0, 1.0], seconds=2.0, push=push,
+    q, qd, efforts, flags = drive(robot, limits, [0.5, 0.5], [1.0, 1.0], seconds=1.5, push=push,
                                   motion=lambda q, qd: -0.2 * qd)  # fmt: skip
     assert (q < 1.0).all()
     assert (q[-1] > 1.0 - MARGIN).all()
-    np.testing.assert_allclose(qd[-500:], 0.0, atol=5e-3)
+    np.testing.assert_allclose(qd[-300:], 0.0, atol=5e-3)
     assert np.abs(np.diff(efforts, axis=0)).max() <= 20000.0 * 1e-3 * (1.0 + 1e-12)
     assert (flags[-1] == STOP).all()
 

@@ -161,7 +161,7 @@ NUMBERS = st.one_of(st.floats(), st.floats(-4.0, 4.0), st.floats(-20.0, 20.0))
 STAMPS = st.one_of(st.integers(), st.integers(NOW - 10**10, NOW + 10**10), st.just(0))
 
 
-@settings(max_examples=100, derandomize=True)
+@settings(max_examples=50, derandomize=True)
 @given(st.lists(
     st.tuples(STAMPS, st.floats(-0.01, 2.0), st.lists(NUMBERS, min_size=4, max_size=4), st.booleans(),
               st.one_of(st.none(), st.integers(-2, 2**64)), st.integers(0, 19)),

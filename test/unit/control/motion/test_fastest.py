@@ -65,7 +65,7 @@ def test_gentler_motions_have_an_end_and_mechanisms_are_refused():
 
 def test_rne_simulate_moves_as_fast_and_names_what_does_not_go_with_it(tmp_path, capsys):
     pytest.importorskip("toppra")
-    assert main(["simulate", "puma560", "--to", "joint2=-0.7", "--fastest", "--json"]) == 0
+    assert main(["simulate", "planar2", "--to", "joint2=-0.7", "--fastest", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["verdict"]["passed"]
     file = tmp_path / "way.yaml"
     robot = rne.load_urdf("planar2")

@@ -24,7 +24,7 @@ LINKS = {"puma560": "tool0", "ur10": "wrist_3_link", "panda": "panda_link7"}
 class Arm:
     """A simulated arm that is held, and where its link is to go."""
 
-    def __init__(self, name: str, start: np.ndarray | None = None, period: float = 2e-3, **options) -> None:
+    def __init__(self, name: str, start: np.ndarray | None = None, period: float = 4e-3, **options) -> None:
         self.robot, self.link = rne.load_urdf(name), LINKS[name]
         robot = self.robot
         acceleration = default_acceleration(robot, robot.velocity_limit, robot.effort_limit)
@@ -87,10 +87,10 @@ class Arm:
             record.clear()
 
 
-def random_targets(name: str, count: int, seed: int, period: float) -> None:
+def random_targets(name: str, count: int, seed: int) -> None:
     """In and out of reach by turns; what is not on the straight way is approached by a detour, if there is one."""
     rng = np.random.default_rng(seed)
-    arm = Arm(name, period=period)
+    arm = Arm(name)
     robot, good, reachable = arm.robot, 0, 0
     size = np.linalg.norm(arm.pose(rne.random_configuration(robot, rng, 1000))[:, :3, 3], axis=1).max()
     for k in range(count):
@@ -110,23 +110,22 @@ def random_targets(name: str, count: int, seed: int, period: float) -> None:
 
 
 @pytest.mark.parametrize(("name", "targets"), [
-    ("panda", 2), ("puma560", 2), pytest.param("panda", 10, marks=pytest.mark.slow),
-    *(pytest.param(name, 500, marks=pytest.mark.soak) for name in LINKS),
+    ("puma560", 2), *(pytest.param(name, 500, marks=pytest.mark.soak) for name in LINKS),
 ])
 def test_random_targets_in_and_out_of_reach(name, targets):
-    random_targets(name, targets, 4, 4e-3)
+    random_targets(name, targets, 4)
 
 
 @pytest.mark.parametrize("name", LINKS)
 @pytest.mark.parametrize(
-    "targets", [pytest.param(15, marks=pytest.mark.slow), pytest.param(500, marks=pytest.mark.soak)]
+    "targets", [pytest.param(5, marks=pytest.mark.slow), pytest.param(500, marks=pytest.mark.soak)]
 )
 def test_many_random_targets(name, targets):
-    random_targets(name, targets, 4, 4e-3)
+    random_targets(name, targets, 4)
 
 
 def test_the_way_is_straight_and_within_the_speeds_of_the_pose():
-    arm = Arm("ur10", np.array([0.3, -1.2, 1.6, -0.5, 1.2, 0.4]), speed=0.2, turn_speed=0.4)
+    arm = Arm("ur10", np.array([0.3, -1.2, 1.6, -0.5, 1.2, 0.4]), 2e-3, speed=0.2, turn_speed=0.4)
     here = arm.pose(arm.reference.q)
     goal = here.copy()
     goal[:3, 3] += [0.1, 0.15, -0.1]
@@ -263,11 +262,3 @@ def test_a_controller_without_pose_limits_refuses_and_a_link_must_exist():
         arm.aim(np.eye(4))
     with pytest.raises(ControlError, match=r"target_pose\.speed is -1"):
         PoseLimits("tool0", speed=-1.0)
-
-
-def test_lower_limits_hold_on_the_way():
-    arm, _ = on_the_way([0.0, 0.4, 0.1], 0.2)
-    slower = replace(arm.limits, velocity=0.2 * arm.robot.velocity_limit)
-    arm.rig.supervisor.adopt(replace(arm.settings, stream=slower))
-    arm.run(0.5)
-    assert (np.abs(arm.reference.qd) <= 0.2 * arm.robot.velocity_limit * (1.0 + 1e-6)).all()

@@ -59,7 +59,9 @@ def test_a_motion_reaches_its_goal(name, seed):
     rig.check()
 
 
-@pytest.mark.parametrize(("law", "seed"), [("computed_torque", 2), ("pd_gravity", 8)])
+@pytest.mark.parametrize(("law", "seed"), [
+    ("computed_torque", 2), pytest.param("pd_gravity", 8, marks=pytest.mark.slow),
+])  # fmt: skip
 def test_a_light_arm_with_other_masses_is_not_driven_off_in_the_gaps(law, seed):
     """Before: without feedback in a gap wrong masses drove it beyond 1.5 velocity limits; then its motors were cut."""
     rng = np.random.default_rng(seed)

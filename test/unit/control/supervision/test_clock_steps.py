@@ -117,7 +117,7 @@ def test_the_start_up_check_begins_anew_and_takes_its_time():
 def test_a_place_that_jumps_without_a_time_that_is_set_back_is_refused(step):
     rig = arm("pantograph")
     rig.move_off()
-    rig.go(0.9)
+    rig.go(0.5)
     rig.simulator.reset()
     rig.go(0.3, step)
     assert rig.mode in (Mode.STOPPING, Mode.FAULT)

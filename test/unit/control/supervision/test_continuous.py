@@ -46,7 +46,7 @@ class Arm(Rig):
         )
         stream = StreamLimits(ROBOT.joint_names, ROBOT.lower, ROBOT.upper, ROBOT.velocity_limit, continuous=TURNS)
         changes = {"states": states, "stream": stream, **changes}
-        arm = Arm(ROBOT, np.array([start, ELBOW]), settings(ROBOT, **changes), 0.005)
+        arm = Arm(ROBOT, np.array([start, ELBOW]), settings(ROBOT, **changes), 0.01)
         arm.wait(0.3)
         arm.send((1.0, start), (2.0, end))
         arm.wait(2.5)

@@ -137,12 +137,12 @@ def ends_in_time(seed: int) -> bool:
 
 
 def test_random_stops_end_in_time():
-    assert not [seed for seed in range(6) if not ends_in_time(seed)]
+    assert not [seed for seed in range(4) if not ends_in_time(seed)]
 
 
 @pytest.mark.soak
 def test_a_thousand_random_stops_end_in_time():
-    assert not [seed for seed in range(6, 1050) if not ends_in_time(seed)]
+    assert not [seed for seed in range(4, 1050) if not ends_in_time(seed)]
 
 
 def test_support_fades_as_planned_where_states_are_missing():

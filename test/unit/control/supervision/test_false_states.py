@@ -19,6 +19,7 @@ from rne_dynamics.simulation.runs.simulator import Simulator
 HOMES = {
     "planar2": [0.3, 0.8], "puma560": [0.2, 0.6, -0.6, 0.3, 0.5, 0.2], "panda": [0.1, -0.5, 0.1, -2.0, 0.1, 1.6, 0.5],
 }
+ROBOTS = {name: rne.load_urdf(name) for name in HOMES}
 JOINTS = [(robot, j) for robot, home in HOMES.items() for j in range(len(home))]
 #: A joint of each in every run, all with the soak tests.
 SOME = (("planar2", 1), ("puma560", 2), ("panda", 2))
@@ -29,9 +30,9 @@ PEAK = 1.5
 UNSEEN = 1.6
 
 
-def arm(name, period=1e-3, friction=True, **states):
+def arm(name, period=2e-3, friction=True, **states):
     """An arm with the gains that ship (ω = 40 rad/s), held."""
-    robot = rne.load_urdf(name)
+    robot = ROBOTS[name]
     plain = settings(robot, bandwidth=40.0)
     changed = replace(
         plain, limits=replace(plain.limits, rate=100.0 * robot.effort_limit),
@@ -127,7 +128,7 @@ def wrong_velocity(name, j, kind, period, friction, times=(None, 0.15, 0.3, 0.45
 
 @pytest.mark.parametrize(("name", "j", "kind"), [(*SOME[k % len(SOME)], kind) for k, kind in enumerate(WRONG)])
 def test_a_wrong_velocity_is_replaced_by_the_estimate(name, j, kind):
-    wrong_velocity(name, j, kind, 1e-3, friction=False, times=(None, 0.3))
+    wrong_velocity(name, j, kind, 2e-3, friction=False, times=(None, 0.3))
 
 
 @pytest.mark.soak
@@ -156,13 +157,13 @@ def test_velocities_are_believed_again_when_somebody_recovers():
 # -- readings that freeze ---------------------------------------------------------------------------------------------
 
 
-def freezing(name, j, speed_too, friction):
-    for began in (0.15, 0.3, 0.45):
-        rig = arm(name, 1e-3, friction)
+def freezing(name, j, speed_too, friction, times=(0.15, 0.3, 0.45)):
+    for began in times:
+        rig = arm(name, friction=friction)
         rig.run(0.4)
         go(rig)
         rig.run(began)
-        assert peak(rig, 1.5, frozen(j, speed_too=speed_too)) <= PEAK, f"from {began} s of the motion on"
+        assert peak(rig, 0.9, frozen(j, speed_too=speed_too)) <= PEAK, f"from {began} s of the motion on"
         assert rig.mode is Mode.FAULT
         assert rig.supervisor.counters.refused[StateProblem.FROZEN] == 1
         assert f"position of joint {rig.robot.joint_names[j]!r} has stood still" in rig.supervisor.cause
@@ -170,7 +171,7 @@ def freezing(name, j, speed_too, friction):
 
 @pytest.mark.parametrize(("name", "j", "speed_too"), [(*joint, k % 2 > 0) for k, joint in enumerate(SOME)])
 def test_a_reading_that_freezes_in_motion_is_a_fault(name, j, speed_too):
-    freezing(name, j, speed_too, friction=False)
+    freezing(name, j, speed_too, friction=False, times=(0.15, 0.45))
 
 
 @pytest.mark.soak
@@ -250,14 +251,16 @@ def test_friction_that_nobody_compensates_is_not_a_frozen_reading():
 # -- delays -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "recover_automatically"), [("planar2", True), ("panda", False)])
+@pytest.mark.parametrize(("name", "recover_automatically"), [
+    ("planar2", True), pytest.param("panda", False, marks=pytest.mark.slow),
+])  # fmt: skip
 def test_a_delay_longer_than_the_timeout_is_no_new_normal(name, recover_automatically):
     rig = arm(name)
     rig.supervisor.adopt(replace(rig.settings, recover_automatically=recover_automatically))
     rig.run(1.0)
     go(rig)
     rig.run(0.3)
-    assert peak(rig, 8.0, late(rig.period, 0.15)) <= UNSEEN
+    assert peak(rig, 5.0, late(rig.period, 0.15)) <= UNSEEN
     assert Mode.HOLDING not in rig.modes[rig.modes.index(Mode.STOPPING):]
     assert rig.supervisor.counters.refused[StateProblem.DELAYED] > 100
     assert not rig.sent[-1].any()

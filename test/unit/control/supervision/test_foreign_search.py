@@ -10,14 +10,15 @@ from support.foreign_episodes import ForeignEpisode
 STOPPED = 0.005
 
 
-def test_no_healthy_arm_is_thrown_or_stopped():
-    healthy, wrong, stopped = search(30, 33, ForeignEpisode)
+@pytest.mark.parametrize(("first", "last"), [(30, 31), pytest.param(31, 33, marks=pytest.mark.slow)])
+def test_no_healthy_arm_is_thrown_or_stopped(first, last):
+    healthy, wrong, stopped = search(first, last, ForeignEpisode)
     assert healthy
     assert not wrong
     assert not stopped
 
 
-@pytest.mark.parametrize("number", [2272, 7819])
+@pytest.mark.parametrize("number", [2272, pytest.param(7819, marks=pytest.mark.slow)])
 def test_swapped_motors_are_cut_for_good_though_states_come_late(number):
     """Before: what had driven the arm 17 ms ago counted as a hand, and a joint was driven on for 0.07 to 0.13 s.
     In the first one all states are as late, so none is later than others. In the second one a joint that went on by
@@ -31,11 +32,11 @@ def test_swapped_motors_are_cut_for_good_though_states_come_late(number):
 @pytest.mark.parametrize(("number", "most"), [
     # held the model's weight only in stops, damped hand guiding for the rate instead of a delay of 19 ms, and measured
     # 17 ms as 1 ms from efforts that grew evenly: 1.8 to 3.8 velocity limits
-    (1639, 1.0),
+    pytest.param(1639, 1.0, marks=pytest.mark.slow),
     # found oscillations too late, lost them with each move of the reference, gave the gears no time to come to rest
-    (894, THROWN),
+    pytest.param(894, THROWN, marks=pytest.mark.slow),
     # held a light wrist at 100 Hz with half of the feedback, though the delay was declared: 1.6
-    (9001, THROWN),
+    pytest.param(9001, THROWN, marks=pytest.mark.slow),
     # damped a UR10 that fell about one axis for its inertia 0.2 s ago: 1.67
     (8463, THROWN),
 ])  # fmt: skip

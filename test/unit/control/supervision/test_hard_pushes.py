@@ -30,7 +30,9 @@ def wrong(name: str, numbers: range) -> list[str]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "pushes"), [("panda", 2), (PANTOGRAPH, 1)])
+@pytest.mark.parametrize(("name", "pushes"), [
+    ("panda", 1), *(pytest.param(*one, marks=pytest.mark.slow) for one in (("panda", 3), (PANTOGRAPH, 1))),
+])  # fmt: skip
 def test_a_guided_arm_that_is_pushed_hard_goes_on_floating(name, pushes):
     assert not wrong(name, range(pushes))
 

@@ -49,7 +49,7 @@ def test_an_arm_that_was_moved_while_the_drives_were_off_does_not_jump(joint):
     rig.run(1.0)
     assert rig.mode is Mode.HOLDING
     assert np.abs(rig.simulator.state.q - place).max() < BOUND + 0.01
-    assert np.abs(np.array(rig.speeds[-1000:])).max() < 20.0 * BOUND
+    assert np.abs(np.array(rig.speeds[-round(1.0 / rig.period):])).max() < 20.0 * BOUND
     rig.check()
 
 

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -23,8 +24,8 @@ from rne_dynamics.errors import RneDynamicsError
 
 ROBOT = rne.load_urdf("planar2")
 START = np.array([-0.7, 0.4])
-#: Events of a sequence, and sequences: 2,100 messages and requests.
-LENGTH, EXAMPLES = 70, 30
+#: Events of a sequence, and sequences in the suite and with the slow tests.
+LENGTH, FEW, MANY = 70, 12, 30
 #: Of the joint states, s: as long as will do, for time costs time.
 PERIOD = 0.005
 
@@ -70,9 +71,14 @@ event = st.one_of(
 )
 
 
+@pytest.mark.parametrize("examples", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
+def test_any_sequence_of_states_and_requests(examples):
+    hypothesis_settings(max_examples=examples, derandomize=True)(run)()
+
+
 @given(events=st.lists(event, min_size=LENGTH, max_size=LENGTH), checked=st.booleans())
-@hypothesis_settings(max_examples=EXAMPLES, derandomize=True)
-def test_any_sequence_of_states_and_requests(events, checked):
+def run(events, checked):
+    """Let the events happen to an arm, with a check at the start or not; what must hold then."""
     rig = Rig(ROBOT, START.copy(), settings(ROBOT, check=StartCheck(0.02 if checked else 0.0)), PERIOD)
     rig.moves = 0
     changes: list[Mode] = [rig.mode]

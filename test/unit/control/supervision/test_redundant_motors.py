@@ -25,7 +25,7 @@ from rne_dynamics.errors import TrajectoryError
 EXAMPLES = Path(__file__).parents[4] / "examples"
 ARM = rne.load_model(EXAMPLES / "five_bar_redundant.yaml").with_effort_limit([20.0, 20.0, 5.0])
 TWO = rne.load_model("five_bar")
-PERIOD = 0.002
+PERIOD = 0.004
 
 
 def rig(arm=ARM, **changes) -> Rig:

@@ -37,7 +37,7 @@ def a_left_path_ends_the_motion(name: str) -> None:
     rig = foreign(name).hold()
     tight = Tolerances(rig.robot.joint_names, path=2e-3)  # an arm that is not the model is further off
     rig.move(rig.supervisor.queue.reference.q + 0.1, 0.5, tolerances=tight)
-    rig.run(1.5)
+    rig.run(0.8)
     assert [ending for ending, _ in rig.endings] == [Ending.PATH], rig.endings
     rig.ends()
 
@@ -82,7 +82,7 @@ def an_unknown_base_motion_releases_the_arm(name: str) -> None:
     rig.run(0.4)
     assert rig.mode is Mode.HOLDING
     rig.base_message = lambda reading: None
-    rig.run(2.5)
+    rig.reach(Mode.FAULT, most=2.5)
     assert rig.mode is Mode.FAULT
     assert not rig.check()[-1].any()
 
@@ -112,14 +112,15 @@ def oscillations_lower_the_feedback(name: str) -> None:
 def a_reversed_motor_stops_the_arm(name: str) -> None:
     """How fast it is cut is what the campaign's motor-reversed checks."""
     stopped = 0
-    for j in range(arms()[2 + NAMES.index(name)][1].n):
+    for j in range(0, arms()[2 + NAMES.index(name)][1].n, 2):
         rig = foreign(name)
         sign = np.where(np.arange(rig.robot.n) == j, -1.0, 1.0)
         rig.motors = lambda command, sign=sign: sign * command
         rig.run(0.4)
         if rig.mode is Mode.HOLDING:
             rig.move(rig.supervisor.queue.reference.q + 0.2, 0.8)
-        rig.run(1.5)
+        rig.reach(Mode.STOPPING, Mode.FAULT, most=1.2)
+        rig.run(0.3)
         rig.check()
         fast = (np.abs(np.array(rig.speeds)) > OVERSPEED * rig.settings.limits.velocity).any()
         assert not fast or Mode.STOPPING in rig.modes, j
@@ -146,7 +147,7 @@ def a_lowered_velocity_limit_slows_the_arm(name: str) -> None:
     rig.supervisor.adopt(replace(rig.settings, limits=replace(rig.settings.limits, velocity=limit)))
     rig.run(0.5)
     first = len(rig.speeds)
-    rig.run(3.0)
+    rig.reach(Mode.HOLDING, most=3.0)
     assert (np.abs(np.array(rig.speeds[first:])) < 1.3 * limit).all()
     rig.arrives()
     rig.ends()

@@ -52,30 +52,30 @@ def stream(rig: Rig, seconds: float, begin: float = 0.0) -> list[SetpointError]:
 
 
 def test_the_arm_follows_and_comes_to_rest_when_the_stream_ends(rig):
-    assert stream(rig, 2.0) == []
+    assert stream(rig, 1.2) == []
     assert rig.mode is Mode.TRACKING
     assert rig.supervisor.cause == "setpoints"
-    assert np.abs(rig.supervisor.q - wave(2.0)[0]).max() < 0.01
-    rig.run(1.0)
+    assert np.abs(rig.supervisor.q - wave(1.2)[0]).max() < 0.01
+    rig.run(0.6)
     assert rig.mode is Mode.HOLDING
     assert rig.supervisor.cause == "no more setpoints"
     assert np.abs(rig.supervisor.qd).max() < 1e-3
     assert not rig.supervisor.input.setpoints.following
-    assert rig.supervisor.input.setpoints.taken == 100
+    assert rig.supervisor.input.setpoints.taken == 60
     rig.check()
 
 
 def test_a_trajectory_takes_over_smoothly_and_the_stream_begins_again_only_after_a_pause(rig):
-    stream(rig, 1.0)
+    stream(rig, 0.6)
     before = rig.supervisor.queue.reference
-    rig.move(wave(1.3)[0], 0.8)
-    rig.run(0.001)
+    rig.move(wave(1.0)[0], 0.8)
+    rig.run(rig.period)
     after = rig.supervisor.queue.reference
     assert np.abs(after.qdd - before.qdd).max() < 0.5
     assert np.abs(after.qd - before.qd).max() < 0.02
-    errors = stream(rig, 2.0, begin=1.0)
+    errors = stream(rig, 1.4, begin=0.6)
     assert {error.problem for error in errors} == {SetpointProblem.CALLED_OFF}
-    assert len(errors) == 100
+    assert len(errors) == 70
     assert "replaced" in str(errors[0])
     assert rig.endings[-1][0] is Ending.SUCCEEDED, "the trajectory was not disturbed"
     rig.run(0.12)
@@ -97,14 +97,15 @@ def test_setpoints_do_not_disturb_a_trajectory(rig):
 
 @pytest.mark.parametrize("stop", [True, False])
 def test_cancel_and_stop_brake_though_setpoints_go_on(rig, stop):
-    stream(rig, 1.0)
+    stream(rig, 0.5)
     if stop:
         rig.supervisor.stop(rig.now, "~/stop was called")
     else:
         rig.supervisor.cancel("~/cancel was called")
-    errors = stream(rig, 1.0, begin=1.0)
-    assert len(errors) == 50
-    assert np.abs(rig.speeds[-720]).max() < 1e-2, "0.08 s after the brake time, before it is released"
+    errors = stream(rig, 0.7, begin=0.5)
+    assert len(errors) == 35
+    # 0.05 s after the brake time, before it is released
+    assert np.abs(rig.speeds[-round(0.45 / rig.period)]).max() < 1e-2
     assert rig.mode is (Mode.RELEASED if stop else Mode.HOLDING)
     rig.check()
 

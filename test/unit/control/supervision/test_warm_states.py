@@ -27,7 +27,7 @@ n, plain = robot.n, settings(robot)
 rig = Rig(
     robot, np.array(robot.posture[robot.actuated]) if robot.kind == "mechanism" else robot.neutral,
     replace(plain, limits=replace(plain.limits, velocity=np.full(n, 0.5), rate=100.0 * robot.effort_limit),
-            stop=replace(plain.stop, hold_time=0.5, ramp_time=0.5)), period=2e-3,
+            stop=replace(plain.stop, hold_time=0.2, ramp_time=0.2)), period=4e-3,
 )
 rig.simulator.warm_up()
 rig.supervisor.warm_up()
@@ -48,7 +48,7 @@ rig.run(0.2)
 rig.move(start, 0.5)
 rig.run(0.2)
 rig.run(0.35, corrupt=lambda state: None)
-rig.run(1.0)
+rig.run(0.6)
 rig.supervisor.drives(rig.now, False)
 rig.run(0.1)
 rig.supervisor.drives(rig.now, True)
@@ -61,15 +61,15 @@ for j in range(n):
     reversed_motor = np.where(np.arange(n) == j, -1.0, 1.0)
     rig.motors = lambda command: reversed_motor * command
     rig.move(rig.supervisor.queue.reference.q + 0.2, 0.5)
-    rig.run(1.5)
+    rig.run(0.9)
     rig.motors = lambda command: command
-    rig.run(1.0)
+    rig.run(0.5)
     rig.simulator.reset()
     if rig.mode is Mode.FAULT:
         rig.supervisor.recover(rig.now)
-    rig.run(0.5)
+    rig.run(0.3)
 rig.supervisor.stop(rig.now, "the end")
-rig.run(1.5)
+rig.run(0.8)
 assert {Mode.TRACKING, Mode.FLOATING, Mode.STOPPING, Mode.FAULT, Mode.RELEASED} <= set(rig.modes), rig.modes
 print(files)
 """
