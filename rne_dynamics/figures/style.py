@@ -114,16 +114,17 @@ def canvas(path: Path, width: float, height: float) -> Iterator[Any]:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
         FigureCanvasAgg(figure)
         yield figure
         _lay_out(figure)
+        figure.set_layout_engine(None)  # `savefig` would do it again, in a drawing of its own
         dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
         figure.savefig(path, dpi=DPI, metadata=dated)
 
 
 def _lay_out(figure: Any) -> None:
-    """Break titles at the width of their axes, and keep labels of points apart.
+    """Lay the figure out, break titles at the width of their axes, and keep labels of points apart.
 
     Long titles would otherwise take the width from the axes: the layout keeps their middle in the figure.
     """
@@ -136,13 +137,15 @@ def _lay_out(figure: Any) -> None:
             if text and isinstance(child, Text) and child.get_text() == text:
                 titles.append((axes, child, text))
                 child.set_text("")
-    figure.draw_without_rendering()
-    renderer = figure.canvas.get_renderer()
+    layout, renderer = figure.get_layout_engine(), figure.canvas.get_renderer()
+    if titles:
+        layout.execute(figure)
     for axes, title, text in titles:
         title.set_text(text)
         across, width = title.get_window_extent(renderer).width, axes.get_window_extent(renderer).width
         if across > width:
             title.set_text(fill(text, max(10, int(len(text) * width / across))))
+    layout.execute(figure)
     for axes in figure.axes:
         taken: list[Any] = []
         for label in (text for text in axes.texts if text.get_gid() == POINT_LABEL):

@@ -18,12 +18,12 @@ def test_every_shipped_arm_tracks_with_the_defaults(name, simulated):
 
 def test_a_table_a_picture_and_files(tmp_path, run_rne):
     csv, npz, png = (tmp_path / name for name in ("log.csv", "log.npz", "move.png"))
-    said = run_rne("simulate", "puma560", "--seconds", "1", "--out", csv, "--out", npz, "--plot", png)
+    said = run_rne("simulate", "puma560", "--seconds", "1.5", "--out", csv, "--out", npz, "--plot", png)
     assert said.err == ""
     assert all(word in said.out for word in ("joint6", "RMS error", f"wrote {csv}"))
     assert csv.read_text().startswith("time,q/joint1,")
     with np.load(npz) as saved:
-        assert saved["q"].shape == (1001, 6)
+        assert saved["q"].shape == (1501, 6)
     assert png.read_bytes().startswith(b"\x89PNG")
 
 
@@ -113,7 +113,7 @@ def test_flexible_links_swing_freely(simulated):
 def test_an_arm_on_a_ship(tmp_path, simulated):
     motion = Path(__file__).parents[3] / "examples" / "ship_motion.csv"
     ship = ("puma560", "--base-motion", str(motion), "--seconds")
-    known, unknown = simulated(*ship, "0.4"), simulated(*ship, "0.4", "--base-unknown")
+    known, unknown = simulated(*ship, "0.5"), simulated(*ship, "0.5", "--base-unknown")
     errors = [max(joint["rms_error"] for joint in report["joints"]) for report in (known, unknown)]
     assert 5.0 * errors[0] < errors[1]
     assert (known["base"]["known"], unknown["base"]["known"]) == (True, False)

@@ -134,8 +134,8 @@ for friction, play in product(([0.0] * 3, [0.1] * 3, [1e6, 5.0, 5.0]), (1e-3, np
     for load, method, push in product((0.0, 2.0), methods_within(arm.method, plant.coordinates), (0.0, 20.0)):
         loads = np.full((plant.tree.bodies, 6), load) if load else np.zeros((0, 6))
         state = arm.state
-        for k in range(90):
-            effort = np.full(n, push if k < 60 else -push)
+        for k in range(45):
+            effort = np.full(n, push if k < 30 else -push)
             state = unchecked_step(plant, state, effort, 1e-3, method, loads, joints)
             ends |= {"rests" if x == 0.0 else "moves" for x in state.qd}
             ends |= {"at a stop" for x, j in zip(state.q, joints) if x in (j[LOWER], j[UPPER])}

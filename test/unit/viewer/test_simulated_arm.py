@@ -35,7 +35,7 @@ def test_a_hand_pulls_a_link_towards_it(name):
     start = place(arm, link)
     target = 0.8 * start
     arm.drag(link, target)
-    arm.advance(2500)
+    arm.advance(1200)
     assert np.linalg.norm(place(arm, link) - target) < 0.7 * np.linalg.norm(start - target)
     arm.drag(None)
     arm.advance(1)
@@ -56,6 +56,8 @@ def test_gravity_compensation_holds_a_push_moves_and_reset_returns():
     assert np.abs(arm.state.q).max() == 0.0
     with pytest.raises(SimulationError, match="outside its limits"):
         arm.place(np.full(6, 9.0))
+    arm.place(np.full(6, 0.1))
+    assert (arm.state.q == 0.1).all()
     with pytest.raises(SimulationError, match="has no joint or a floating one"):
         SimulatedArm(rne.load_urdf('<robot name="r"><link name="a"/></robot>'), [])
 
@@ -112,14 +114,6 @@ def test_an_arm_with_few_joints_follows_the_place_of_a_target_only():
         made("five_bar").choose("Cartesian impedance")
 
 
-def test_a_place_outside_the_limits_is_refused():
-    arm = made("puma560")
-    with pytest.raises(SimulationError, match="outside its limits"):
-        arm.place(np.full(6, 9.0))
-    arm.place(np.full(6, 0.1))
-    assert (arm.state.q == 0.1).all()
-
-
 def test_a_recording_is_read_as_it_was_written(tmp_path):
     robot = rne.load_model("pantograph")
     log = free_motion(ArmPlant(robot), robot.neutral, seconds=0.05, record_dt=0.01)
@@ -133,12 +127,6 @@ def test_a_recording_is_read_as_it_was_written(tmp_path):
     file.write_text("time,q/joint1,q/joint2\n0,nan,0\n")
     with pytest.raises(RecordingError, match="finite"):
         read_replay(file, rne.load_urdf("planar2"))
-
-
-def test_positions_that_are_not_numbers_are_refused(tmp_path):
-    (tmp_path / "a.csv").write_text("time,q/joint1,q/joint2\n0,nan,0\n")
-    with pytest.raises(RecordingError, match="finite"):
-        read_replay(tmp_path / "a.csv", rne.load_urdf("planar2"))
 
 
 def test_an_arm_falls_onto_a_table_that_is_drawn_and_felt():
