@@ -90,7 +90,10 @@ def largest_errors(robot, code: Exported, count: int) -> dict[str, float]:
 
 @pytest.mark.parametrize(
     ("name", "precision"),
-    [("flying arm", "double"), ("gripper", "double"), ("vehicle", "double"), ("scara", "float"), ("ur5", "float")],
+    [
+        ("flying arm", "double"), ("gripper", "double"), ("scara", "float"),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in (("vehicle", "double"), ("ur5", "float"))),
+    ],
 )
 def test_all_functions_agree_with_the_plain_functions(name, precision, exported):
     code = exported(name, precision)
@@ -241,6 +244,7 @@ def test_the_self_test_allows_round_off_of_terms_that_cancel(precision, tmp_path
     assert "agree with rne_dynamics" in run([program])
 
 
+@pytest.mark.slow
 def test_cmake_configures_builds_and_tests(exported):
     code = exported("scara", "float")
     build = code.folder / "build"

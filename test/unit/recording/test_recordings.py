@@ -32,7 +32,7 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     files = {ending: folder / f"run.{ending}" for ending in ("csv", "npz", "mcap")}
     out = [word for ending in ("csv", "npz") for word in ("--out", str(files[ending]))]
-    assert main(["simulate", "planar2", "--seconds", "0.3", *out, "--record", str(files["mcap"])]) == 0
+    assert main(["simulate", "planar2", "--seconds", "0.6", *out, "--record", str(files["mcap"])]) == 0
     files["sqlite"] = folder / "sqlite"
     with Reader(files["mcap"]) as reader, Writer(files["sqlite"], version=9) as writer:
         connections = {c.topic: writer.add_connection(c.topic, c.msgtype, typestore=TYPES) for c in reader.connections}

@@ -28,7 +28,7 @@ def place(arm: SimulatedArm, link: str) -> np.ndarray:
     return Kinematics(arm.robot).poses(state.q, posture=state.posture, delta=state.delta)[link][:3, 3]
 
 
-@pytest.mark.parametrize("name", ["five_bar", "flexible_arm6"])
+@pytest.mark.parametrize("name", ["five_bar", pytest.param("flexible_arm6", marks=pytest.mark.slow)])
 def test_a_hand_pulls_a_link_towards_it(name):
     arm = made(name)
     link = arm.robot.link_names[-1]
