@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -48,11 +49,14 @@ def slopes(forces: Callable[[Array], Array], at: Array, steps: Array) -> Array:
     return np.asarray(((8.0 * (up - down) - (far_up - far_down)) / (12.0 * steps[:, None])).T)
 
 
+@lru_cache(maxsize=32)
 def _blocks(arm: FlexibleArm, name: str) -> Array:
+    """A matrix of all modes from those of the links; kept for the last few arms, since every step needs it."""
     whole = np.zeros((arm.modes, arm.modes))
     for link in arm.flexible_links:
         own = arm.mode_slice(link.link)
         whole[own, own] = getattr(link, name)
+    whole.flags.writeable = False
     return whole
 
 

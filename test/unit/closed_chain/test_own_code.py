@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from rne_dynamics.closed_chain.specialised import code_of
 from rne_dynamics.compiling.processor import processor
 from rne_dynamics.errors import ArgumentError, AssemblyError, RneDynamicsError
 from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.straight_line import machine_code, state_code
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 FUNCTIONS = {**CLOSED_QUANTITIES, "assemble": assemble}
@@ -112,10 +114,13 @@ def test_mechanisms_without_coordinates_have_no_code() -> None:
     assert np.array_equal(rne.bind(mechanism, "inverse_dynamics")(q, zeros, zeros), expected)
 
 
-@pytest.mark.slow
-def test_mechanisms_beyond_the_limit_have_no_code() -> None:
-    mechanism = ladder(60).with_own_code()
-    assert code_of(mechanism, "forward_dynamics") is None
+def test_mechanisms_beyond_the_limit_have_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = ladder(2).with_own_code()
+    with monkeypatch.context() as few:
+        few.setattr(state_code, "STATE", replace(state_code.STATE, largest=500))
+        few.setattr(machine_code.store, "load", lambda _: None)
+        few.setattr(machine_code.store, "save", lambda *_: None)
+        assert code_of(mechanism, "forward_dynamics") is None
     q, zeros = mechanism.neutral, np.zeros(mechanism.n)
     assert np.isfinite(rne.forward_dynamics(mechanism, q, zeros, zeros)).all()
 
