@@ -59,7 +59,9 @@ def rows(name: str, mechanism: Mechanism, vectors: list[np.ndarray]) -> tuple[np
 
 @with_code
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("which", ["four_bar", "five_bar", pytest.param("two_parallelograms", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("which", [
+    "five_bar", *(pytest.param(name, marks=pytest.mark.slow) for name in ("four_bar", "two_parallelograms"))
+])  # fmt: skip
 def test_answers_are_those_of_the_general_kernel(which: str, name: str) -> None:
     mechanism = robot(which)
     vectors = states(mechanism, 60)[: INPUTS.get(name, 1)]

@@ -130,6 +130,7 @@ def test_what_the_machine_code_is_made_of_decides(package: Package) -> None:
     assert package.run() == WARM, "what was compiled of the former source is still there"
 
 
+@pytest.mark.slow
 def test_processes_that_start_together_keep_one_file(fresh: Package) -> None:
     children = [fresh.start() for _ in range(3)]
     answers = [child.communicate(timeout=120.0) for child in children]
@@ -138,6 +139,7 @@ def test_processes_that_start_together_keep_one_file(fresh: Package) -> None:
     assert [path.suffix for path in fresh.files()] == [".code"], "half-written files are gone"
 
 
+@pytest.mark.slow
 def test_a_folder_that_can_only_be_read_serves(package: Package) -> None:
     lead: list[str] = []
     if os.geteuid() == 0:  # root may write anywhere unless this is disabled
@@ -204,6 +206,7 @@ def test_the_fingerprint_covers_every_value_that_a_function_reads() -> None:
     assert make(1, 2) != make(1, 3)
 
 
+@pytest.mark.slow
 def test_every_kernel_has_the_same_name_in_every_process() -> None:
     """One that reads what has no text of its own, an address for instance, would be compiled by every process."""
     package = Path(rne_dynamics.__file__).parent

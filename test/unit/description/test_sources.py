@@ -220,7 +220,13 @@ XACRO_FAULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", XACRO_FAULTS)
+#: What the xacro package says of itself, some for every change.
+AS_SAID = ("number", "no builtins", "unknown macro", "parameter", "environment", "condition")
+
+
+@pytest.mark.parametrize("kind", [
+    pytest.param(kind, marks=[pytest.mark.slow] if kind in AS_SAID else []) for kind in XACRO_FAULTS
+])  # fmt: skip
 def test_xacro_faults_are_one_plain_sentence_with_their_place(
     xacro_file: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:

@@ -23,6 +23,7 @@ def example() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 def test_the_loop_makes_a_wrong_model_right():
     found = example().rounds(rne.load_urdf("scara"), seed=1, evaluations=60, seconds=5.0)
     before, _, after = found.largest.max(axis=1)

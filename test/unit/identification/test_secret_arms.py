@@ -61,6 +61,7 @@ def covered(name: str, seeds: range, spread: float) -> float:
     return float(np.concatenate(inside).mean())
 
 
+@pytest.mark.slow
 def test_intervals_contain_the_truth():
     assert 0.9 < covered("puma560", range(3), 0.3) < 0.995
 

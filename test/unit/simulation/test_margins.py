@@ -25,7 +25,7 @@ def test_computed_torque_has_the_margins_of_double_integrators(p: float, i: floa
         assert found.gain == pytest.approx(2.0 / (d * T), rel=1e-3)
 
 
-@pytest.mark.parametrize("law", ["pd_gravity", "joint_impedance"])
+@pytest.mark.parametrize("law", ["pd_gravity", pytest.param("joint_impedance", marks=pytest.mark.slow)])
 def test_a_loop_is_stable_just_before_the_margins_and_not_beyond(law: str) -> None:
     made = rne.PdGravity(ARM, rne.Gains(np.array([300.0, 200.0]), d=np.array([12.0, 7.0])))
     if law == "joint_impedance":

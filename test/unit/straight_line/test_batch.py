@@ -26,7 +26,8 @@ from rne_dynamics.straight_line.trace import trace
 CASES = (
     *(("puma560", "fixed", quantity) for quantity in ("inverse_dynamics", "forward_dynamics", "gravity_torque")),
     *(("scara", "fixed", quantity) for quantity in batched() if quantity not in ("inverse_dynamics", "gravity_torque")),
-    *(("hextilt_flying_arm_5.urdf", "floating", quantity) for quantity in ("inverse_dynamics", "forward_dynamics")),
+    ("hextilt_flying_arm_5.urdf", "floating", "inverse_dynamics"),
+    pytest.param("hextilt_flying_arm_5.urdf", "floating", "forward_dynamics", marks=pytest.mark.slow),
     ("panda.urdf", "fixed", "inverse_dynamics"),
 )
 
