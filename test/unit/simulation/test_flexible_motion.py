@@ -40,7 +40,7 @@ def energy(arm: FlexibleArm, state: State) -> float:
     return float(kinetic + flexible_potential_energy(arm, state.q, state.delta))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_free_motion_keeps_its_energy_over_twenty_seconds(arm):
     """Relative to the largest kinetic energy; one step a millisecond; the joints turn round several times."""
     there = moving(arm)
