@@ -40,6 +40,7 @@ def test_a_simulated_arm_leaves_little_of_its_own_model(tmp_path, run_rne, figur
     assert report["mean_norm"] < 0.1 * report["measured_norm"]
 
 
+@pytest.mark.slow
 def test_tables_fit_a_terminal_and_files_are_written(table, tmp_path, monkeypatch, run_rne):
     monkeypatch.setenv("COLUMNS", "80")
     page = tmp_path / "page.html"

@@ -9,7 +9,10 @@ from support.urdf_text import arm, link, robot
 from rne_dynamics.description.share import shipped_robots
 
 
-@pytest.mark.parametrize("name", [name for name in shipped_robots() if name != "shuttle_arm"])
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[] if name in ("puma560", "cylindrical") else [pytest.mark.slow])
+    for name in shipped_robots() if name != "shuttle_arm"
+])  # fmt: skip
 def test_every_shipped_arm_tracks_with_the_defaults(name, simulated):
     report = simulated(name, "--seconds", "2")
     assert max(joint["rms_error"] for joint in report["joints"]) < 2e-4
@@ -111,6 +114,7 @@ def test_flexible_links_swing_freely(simulated):
     assert min(link["largest_deflection"] for link in report["links"]) > 1e-3
 
 
+@pytest.mark.slow
 def test_an_arm_on_a_ship(tmp_path, simulated):
     motion = Path(__file__).parents[3] / "examples" / "ship_motion.csv"
     ship = ("puma560", "--base-motion", str(motion), "--seconds")

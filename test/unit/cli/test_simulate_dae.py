@@ -24,6 +24,7 @@ def test_the_motion_is_that_of_the_recursion_and_keeps_energy_and_joints(words, 
         assert one["velocity_end"] == pytest.approx(other["velocity_end"], abs=1e-8)
 
 
+@pytest.mark.slow
 def test_logs_hold_the_reactions_that_other_formulations_give(tmp_path, run_rne):
     files = [tmp_path / name for name in ("run.npz", "run.csv", "run.html")]
     options = ["--out", files[0], "--out", files[1], "--report", files[2]]

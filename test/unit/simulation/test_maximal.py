@@ -28,7 +28,9 @@ def reduced_motion(model: rne.RobotModel, q, qd, seconds: float, dt: float, effo
 @pytest.mark.parametrize(
     ("model", "q", "qd", "seconds"),
     [
-        (robot("scara"), [0.3, -0.7, -0.1, 0.2], [1.0, -0.5, 0.1, 2.0], 0.08),
+        pytest.param(
+            robot("scara"), [0.3, -0.7, -0.1, 0.2], [1.0, -0.5, 0.1, 2.0], 0.08, marks=pytest.mark.slow,
+        ),
         (floating_arm(), floating_arm().neutral, [0.2, 0.1, -0.1, 0.5, 0.3, -0.4, 1.0, -1.2], 0.08),
     ],
     ids=["scara", "floating_arm"],

@@ -145,7 +145,7 @@ print(files)
 
 
 @pytest.mark.skipif(not COMPILED, reason="llvmlite is not installed")
-@pytest.mark.parametrize("robot", ["pantograph", "flexible_arm"])
+@pytest.mark.parametrize("robot", ["pantograph", pytest.param("flexible_arm", marks=pytest.mark.slow)])
 def test_after_warming_up_no_event_needs_another_kernel(robot):
     """Joints that rest, stick, slide and meet stops; stiff friction; loads at a link; with brakes and without."""
     done = subprocess.run([sys.executable, "-c", WARM, robot], capture_output=True, text=True, check=False)
