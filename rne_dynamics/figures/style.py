@@ -80,6 +80,8 @@ DASHED: dict[str, Any] = {"color": INK, "linestyle": (0, (4, 3))}
 DPI = 110
 #: Mark (gid) of annotations that `canvas` keeps apart.
 POINT_LABEL = "point label"
+#: Part of the axes' width before the layout up to which a title certainly fits.
+_SHORT = 0.5
 #: Where they may be: x and y from their point, in points, and alignment.
 _SIDES = tuple((x, y, side) for y in (5, -13, 19, -27, 33, -41, 47) for x, side in ((9, "left"), (-9, "right")))
 
@@ -114,35 +116,41 @@ def canvas(path: Path, width: float, height: float) -> Iterator[Any]:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
         FigureCanvasAgg(figure)
         yield figure
         _lay_out(figure)
+        figure.set_layout_engine(None)  # `savefig` would do it again, in a drawing of its own
         dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
         figure.savefig(path, dpi=DPI, metadata=dated)
 
 
 def _lay_out(figure: Any) -> None:
-    """Break titles at the width of their axes, and keep labels of points apart.
+    """Lay the figure out, break titles at the width of their axes, and keep labels of points apart.
 
     Long titles would otherwise take the width from the axes: the layout keeps their middle in the figure.
     """
     from matplotlib.text import Text
 
-    titles = []
-    for axes in figure.axes:
-        text = axes.get_title(loc="left")
-        for child in axes.get_children():
-            if text and isinstance(child, Text) and child.get_text() == text:
-                titles.append((axes, child, text))
-                child.set_text("")
-    figure.draw_without_rendering()
-    renderer = figure.canvas.get_renderer()
-    for axes, title, text in titles:
-        title.set_text(text)
-        across, width = title.get_window_extent(renderer).width, axes.get_window_extent(renderer).width
-        if across > width:
-            title.set_text(fill(text, max(10, int(len(text) * width / across))))
+    layout, renderer = figure.get_layout_engine(), figure.canvas.get_renderer()
+    texts = [(axes, axes.get_title(loc="left")) for axes in figure.axes]
+    titles = [
+        (axes, child, text) for axes, text in texts for child in axes.get_children()
+        if text and isinstance(child, Text) and child.get_text() == text
+    ]  # fmt: skip
+
+    def excess(axes: Any, title: Any) -> float:
+        return float(title.get_window_extent(renderer).width / axes.get_window_extent(renderer).width)
+
+    if any(excess(axes, title) > _SHORT for axes, title, _ in titles):
+        for _, title, _ in titles:
+            title.set_text("")
+        layout.execute(figure)
+        for axes, title, text in titles:
+            title.set_text(text)
+            if (times := excess(axes, title)) > 1.0:
+                title.set_text(fill(text, max(10, int(len(text) / times))))
+    layout.execute(figure)
     for axes in figure.axes:
         taken: list[Any] = []
         for label in (text for text in axes.texts if text.get_gid() == POINT_LABEL):

@@ -138,8 +138,8 @@ def _matrices(arm: FlexibleArm, q: Array, delta: Array) -> tuple[Array, Array, A
     elastic = elastic_matrix(arm)
 
     def loads(z: Array) -> Array:
-        bias = equations_of_motion(arm, z[:n], z[n:], rest, still).bias
-        bias[n:] -= elastic @ z[n:]
+        bias = equations_of_motion(arm, z[:, :n], z[:, n:], rest, still).bias
+        bias[:, n:] -= z[:, n:] @ elastic
         return bias
 
     K = slopes(loads, np.concatenate([q, delta]), np.full(nz, _STEP))

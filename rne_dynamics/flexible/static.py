@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -37,26 +38,25 @@ def elastic_energy(arm: FlexibleArm, delta: Array) -> Array:
     return energy
 
 
-def slopes(force: Callable[[Array], Array], at: Array, steps: Array) -> Array:
-    """∂force/∂x by fourth-order central differences; shape (forces, len(at)).
+def slopes(forces: Callable[[Array], Array], at: Array, steps: Array) -> Array:
+    """∂force/∂x by fourth-order central differences of the forces at rows of x; shape (forces, len(at)).
 
     The forces here are sines and cosines of joint positions times polynomials of deflections, so that with steps of
     1e-3 of their size little more than round-off is left.
     """
-    columns = []
-    for k, h in enumerate(steps.tolist()):
-        e = np.zeros_like(at)
-        e[k] = h
-        near, far = force(at + e) - force(at - e), force(at + 2.0 * e) - force(at - 2.0 * e)
-        columns.append((8.0 * near - far) / (12.0 * h))
-    return np.asarray(np.array(columns).T)
+    moved = np.multiply.outer([1.0, -1.0, 2.0, -2.0], np.diag(steps)).reshape(-1, len(at))
+    up, down, far_up, far_down = forces(at + moved).reshape(4, len(at), -1)
+    return np.asarray(((8.0 * (up - down) - (far_up - far_down)) / (12.0 * steps[:, None])).T)
 
 
+@lru_cache(maxsize=32)
 def _blocks(arm: FlexibleArm, name: str) -> Array:
+    """A matrix of all modes from those of the links; kept for the last few arms, since every step needs it."""
     whole = np.zeros((arm.modes, arm.modes))
     for link in arm.flexible_links:
         own = arm.mode_slice(link.link)
         whole[own, own] = getattr(link, name)
+    whole.flags.writeable = False
     return whole
 
 
@@ -151,7 +151,7 @@ def _settle(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, wrenches: Wrenche
         return np.asarray(J @ zdd + bias)
 
     def loads(delta: Array) -> Array:
-        return np.asarray(forces(delta)[n:] - K @ delta)
+        return np.asarray(forces(delta)[..., n:] - delta @ K)
 
     delta, scale = rest, np.linalg.solve(K, np.abs(loads(rest)) + 1e-300)
     for _ in range(_ITERATIONS):

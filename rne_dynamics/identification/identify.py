@@ -122,12 +122,11 @@ def chosen_friction(triangles: Triangles, links: Array) -> tuple[Friction, ...]:
 
 def _left_out(grams: Array, columns: list[int]) -> float:
     """Sum of the squared errors in every block of the fit of columns to all others."""
-    total, error, own = grams.sum(axis=0), 0.0, np.ix_(columns, columns)
-    for gram in grams:
-        rest = total - gram
-        x = np.linalg.pinv(rest[own], rcond=_SINGULAR, hermitian=True) @ rest[columns, -1]
-        error += x @ gram[own] @ x - 2.0 * x @ gram[columns, -1] + gram[-1, -1]
-    return float(error)
+    own, rest = np.ix_(range(len(grams)), columns, columns), grams.sum(axis=0) - grams
+    inverse = np.linalg.pinv(rest[own], rcond=_SINGULAR, hermitian=True)
+    x = np.einsum("bij,bj->bi", inverse, rest[:, columns, -1])
+    squares = np.einsum("bi,bij,bj->", x, grams[own], x) + grams[:, -1, -1].sum()
+    return float(squares - 2.0 * (x * grams[:, columns, -1]).sum())
 
 
 @dataclass(frozen=True, eq=False)

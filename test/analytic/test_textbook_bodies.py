@@ -10,7 +10,7 @@ from math import cos, pi, sin
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.errors import relative_error
 
@@ -52,6 +52,7 @@ def tool_about_O(r1: float, l1: float, r2: float, l2: float, d: float, m1: float
     )  # fmt: skip
 
 
+@settings(max_examples=30)
 @given(length, length, length, length, length)
 def test_4_10_mass_centre_of_two_cylinders(r1, l1, r2, l2, d) -> None:
     body, m1, m2 = tool(r1, l1, r2, l2, d)
@@ -60,6 +61,7 @@ def test_4_10_mass_centre_of_two_cylinders(r1, l1, r2, l2, d) -> None:
     assert body.com == pytest.approx([0.0, 0.0, expected], rel=TOLERANCE, abs=1e-15)
 
 
+@settings(max_examples=30)
 @given(length, length, length, length, length, angle)
 def test_4_15_4_16_4_20_inertia_of_two_cylinders(r1, l1, r2, l2, d, theta) -> None:
     body, m1, m2 = tool(r1, l1, r2, l2, d)
@@ -82,6 +84,7 @@ def test_4_15_4_16_4_20_inertia_of_two_cylinders(r1, l1, r2, l2, d, theta) -> No
 # its axis at x = e.
 
 
+@settings(max_examples=30)
 @given(length, length, length, length, length, st.floats(-0.5, 0.5))
 def test_4_11_4_19_robot_base(a, b, c, r, tall, e) -> None:
     base = composite(
@@ -106,6 +109,7 @@ def test_4_11_4_19_robot_base(a, b, c, r, tall, e) -> None:
 # The foot a × b × c is on z = 0, O in the middle of its underside; two arms p × q × h are on it at y = ±e.
 
 
+@settings(max_examples=30)
 @given(length, length, length, length, length, length, length, angle)
 def test_4_12_4_17_4_18_4_21_yoke(a, b, c, p, q, h, e, theta) -> None:
     foot, arm = at(solids.box(a, b, c, density=RHO), z=c / 2), solids.box(p, q, h, density=RHO)
@@ -207,6 +211,7 @@ def satellite_state(robot: rne.RobotModel, t1: float, t2: float) -> np.ndarray:
     return q
 
 
+@settings(max_examples=30)
 @given(angle, angle)
 def test_4_24_inertia_of_the_satellite_for_any_panel_angles(t1, t2) -> None:
     robot = satellite(MAIN, PANEL, M, MP, D)

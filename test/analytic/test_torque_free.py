@@ -84,6 +84,7 @@ def test_a_free_body_turns_as_jacobi_says(spin) -> None:
     assert relative_error(found, H) < 1e-10
 
 
+@pytest.mark.slow
 def test_the_differential_algebraic_equations_turn_alike() -> None:
     """The same body in maximal coordinates, Runge–Kutta steps of 1 ms."""
     robot, spin = stone(), STARTS[0]

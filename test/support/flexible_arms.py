@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from rne_dynamics.model.assembly import assemble
@@ -40,6 +42,7 @@ def cantilever(
     return FlexibleArm(assemble(tree, gravity=gravity), (modal,))
 
 
+@cache
 def two_link_arm(
     modes: tuple[int, int] = (2, 2), shapes: Shapes = "clamped_mass", stiffness: float = 1.0, damping: float = 0.0,
     stiffening: bool = False,

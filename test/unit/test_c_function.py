@@ -258,7 +258,7 @@ def test_a_computer_without_machine_code_is_named(monkeypatch: pytest.MonkeyPatc
 
 
 @with_code
-@pytest.mark.parametrize("example", ["compiled_loop.py", "cpp_loop.py"])
+@pytest.mark.parametrize("example", [pytest.param("compiled_loop.py", marks=pytest.mark.slow), "cpp_loop.py"])
 def test_the_example_moves_its_arm(example: str, root: Any, capsys: pytest.CaptureFixture[str]) -> None:
     if example == "cpp_loop.py" and CXX is None:
         pytest.skip("no C++ compiler: sudo apt install g++")

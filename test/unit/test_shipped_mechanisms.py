@@ -68,7 +68,9 @@ def test_posture_freedoms_and_masses_are_those_of_the_header(name: str) -> None:
     assert all(f.message.startswith("effort is 0") for f in findings), "of motors that are not there"
 
 
-@pytest.mark.parametrize("name", COUNTS)
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[pytest.mark.slow] if name == "delta" else []) for name in COUNTS
+])  # fmt: skip
 def test_over_the_whole_range_loops_close_passive_joints_keep_their_limits_and_motors_hold(name: str) -> None:
     machine = rne.load_model(name)
     rows = inside(machine, np.random.default_rng(11), 150)
@@ -146,6 +148,7 @@ def test_pantograph_is_at_rest_hanging_down() -> None:
     assert (rne.potential_energy(machine, around) > rne.potential_energy(machine, machine.neutral)).all()
 
 
+@pytest.mark.slow
 def test_delta_platform_never_turns() -> None:
     machine = rne.load_model("delta")
     postures = assemble(machine, inside(machine, np.random.default_rng(16), 50))

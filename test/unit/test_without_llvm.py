@@ -66,8 +66,10 @@ def usual() -> dict[str, object]:
 
 
 @pytest.mark.parametrize(("words", "environment", "said"), [
-    (["blocked"], {}, "llvmlite is not installed"), ([], {"RNE_DYNAMICS_PLAIN": "1"}, "RNE_DYNAMICS_PLAIN is set"),
-], ids=["no llvmlite", "RNE_DYNAMICS_PLAIN"])  # fmt: skip
+    pytest.param(["blocked"], {}, "llvmlite is not installed", id="no llvmlite"),
+    pytest.param([], {"RNE_DYNAMICS_PLAIN": "1"}, "RNE_DYNAMICS_PLAIN is set", id="RNE_DYNAMICS_PLAIN",
+                 marks=pytest.mark.slow),
+])  # fmt: skip
 def test_a_closed_loop_runs_without_llvmlite(
     usual: dict[str, object], words: list[str], environment: dict[str, str], said: str
 ) -> None:

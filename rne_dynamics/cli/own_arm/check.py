@@ -29,9 +29,9 @@ from rne_dynamics.dispatch import gravity_torque
 from rne_dynamics.errors import MissingDependencyError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.dice import random_configuration
-from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.model.tree import JointKind, KinematicTree
+from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint
 from rne_dynamics.viewer.meshes import Visual, farthest, visuals
 
 #: A body within R of its mass centre has no moment above m R², which is all its mass at R; a solid ball has 0.4 m R².
@@ -62,11 +62,11 @@ def lint_sizes(examination: Examination, source: Source) -> Iterator[Finding]:
     own = {link.name: link.inertia for link in tree.links if link.inertia is not None and link.inertia.mass > 0.0}
     sizes = _joint_sizes(tree)
     around = _neighbours(tree, sizes)
-    moved = accumulated(tree)
+    moved, above = accumulated(tree), {joint.child: joint for joint in tree.joints}
     ends = {link.name for link in tree.links} - {joint.parent for joint in tree.joints}
     shapes: dict[str, list[Visual]] | None = None
     for name, inertia in own.items():
-        joint, share = _moving_joint(tree, moved, name)
+        joint, share = _moving_joint(above, moved, name, inertia.inertia)
         largest = float(np.linalg.eigvalsh(inertia.inertia).max()) if share >= _MATTERS else 0.0
         if not joint or not _impossible(inertia, largest, sizes[name]):
             continue
@@ -125,12 +125,13 @@ def _neighbours(tree: KinematicTree, sizes: dict[str, float]) -> dict[str, float
     return largest
 
 
-def _moving_joint(tree: KinematicTree, moved: dict[str, Inertia], name: str) -> tuple[str, float]:
-    """The nearest joint that turns a link, and the part of the link's own inertia in what it turns; 0 without one."""
-    above = {joint.child: joint for joint in tree.joints}
-    inertia = next(link.inertia for link in tree.links if link.name == name)
-    assert inertia is not None  # the caller's links have mass
-    tensor = inertia.inertia
+def _moving_joint(
+    above: dict[str, TreeJoint], moved: dict[str, Inertia], name: str, tensor: Array
+) -> tuple[str, float]:
+    """The nearest joint that turns a link, and the part of the link's own inertia in what it turns; 0 without one.
+
+    `above`: joints by their child links; `tensor`: the link's inertia about its mass centre, kg m².
+    """
     while name in above and above[name].kind not in (JointKind.REVOLUTE, JointKind.CONTINUOUS):
         tensor, name = above[name].rotation @ tensor @ above[name].rotation.T, above[name].parent
     if name not in above:

@@ -149,8 +149,9 @@ def lint_bodies(outline: Outline, tree: KinematicTree) -> Iterator[Finding]:
             leader = tree.leader(joint)
             led.setdefault(leader.joint, []).append((joint, leader.multiplier))
             yield from _lint_massless(outline, joint, weighs[joint.child], moved[joint.child])
+    joints = {joint.name: joint for joint in tree.joints}
     for name, group in led.items():
-        yield from _lint_felt(outline, tree.joint(name), group, moved)
+        yield from _lint_felt(outline, joints[name], group, moved)
     yield from _lint_lengths(outline, tree, own)
     yield from _lint_proportion(outline, tree, own)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -24,13 +24,24 @@ from rne_dynamics.model.inertia import Array
 
 
 def root_between(function: Callable[[float], float], low: float, high: float) -> float:
-    """The root of a continuous function between two arguments at which its signs differ, by bisection to round-off."""
-    rises = function(low) < 0.0
+    """The root of a continuous function between two arguments at which its signs differ, to round-off.
+
+    By secants of the bracket's ends, the value of an end that stays halved (Illinois algorithm), and by bisection where
+    three secants have not halved the bracket.
+    """
+    at_low, at_high = function(low), function(high)
+    rises, secants, width = at_low < 0.0, 0, high - low
     while low < (middle := 0.5 * (low + high)) < high:
-        if (function(middle) < 0.0) == rises:
-            low = middle
+        if 2.0 * (high - low) <= width:
+            secants, width = 0, high - low
+        secants += 1
+        if secants <= 3 and low < (secant := low - at_low * (high - low) / (at_high - at_low)) < high:
+            middle = secant
+        value = function(middle)
+        if (value < 0.0) == rises:
+            low, at_low, at_high = middle, value, 0.5 * at_high
         else:
-            high = middle
+            high, at_high, at_low = middle, value, 0.5 * at_low
     return low
 
 
@@ -72,19 +83,28 @@ def solutions(b: float, xi: Array, order: int, low: bool) -> Array:
     return np.stack([(-1.0) ** order * np.exp(-z), np.exp(z - b), np.cos(z + turn), np.sin(z + turn)], axis=-1)
 
 
-def _krylov(z: Array) -> list[Array]:
+def _krylov(z: Any) -> list[Any]:
     """(cosh + cos)/2, (sinh + sin)/2, (cosh − cos)/2, (sinh − sin)/2 by their series, Σ z^(4n+k) / (4n+k)!."""
     z4 = z**4
     functions = []
     for k in range(4):
-        term = z**k / math.factorial(k)
-        total = term.copy()
+        total = term = z**k / math.factorial(k)
         for n in range(1, 10):
             p = 4 * n + k
             term = term * z4 / (p * (p - 1) * (p - 2) * (p - 3))
-            total += term
+            total = total + term
         functions.append(total)
     return functions
+
+
+def _at_end(b: float, xi: float, low: bool) -> Array:
+    """`solutions` at one point: rows of the functions and their first three derivatives; shape (4, 4)."""
+    z = b * xi
+    if low:
+        krylov = _krylov(z)
+        return np.array([[krylov[(k - order) % 4] for k in range(4)] for order in range(4)])
+    falls, rises, c, s = math.exp(-z), math.exp(z - b), math.cos(z), math.sin(z)
+    return np.array([[falls, rises, c, s], [-falls, rises, -s, c], [falls, rises, -c, -s], [-falls, rises, s, -c]])
 
 
 class Load(NamedTuple):
@@ -128,30 +148,34 @@ def modes(count: int, root: Root, load: Load) -> list[Mode]:
 def _mode(low: float, high: float, root: Root, load: Load) -> Mode:
     krylov = high < _LOW
 
+    # Of Krylov's functions the root allows two, whatever b; below a heavy tip, where b is small, both are far below
+    # the others, and round-off in the others' coefficients would count.
+    free = [2, 3] if root == "clamped" else [1, 3]
+
     def determinant(b: float) -> float:
-        return float(np.linalg.det(_conditions(b, root, load, krylov)))
+        conditions = _conditions(b, root, load, krylov)
+        if not krylov:
+            return float(np.linalg.det(conditions))
+        (a, c), (d, e) = conditions[2:, free].tolist()
+        return float(a * e - c * d)
 
     b = root_between(determinant, low, high)
     conditions = _conditions(b, root, load, krylov)
     if not krylov:
         return Mode(b, np.linalg.svd(conditions)[2][-1], krylov)
-    # Of Krylov's functions the root allows two, whatever b; below a heavy tip, where b is small, both are far below
-    # the others, and round-off in the others' coefficients would count.
-    free = [2, 3] if root == "clamped" else [1, 3]
     size = np.abs(conditions[2:, free]).max(axis=0)
     coefficients = np.zeros(4)
     coefficients[free] = np.linalg.svd(conditions[2:, free] / size)[2][-1] / size
     return Mode(b, coefficients / np.abs(coefficients).max(), krylov)
 
 
-def _at_root(b: float, root: Root, low: bool) -> list[Array]:
-    start = np.zeros(())
-    return [solutions(b, start, order, low) for order in ((0, 1) if root == "clamped" else (0, 2))]
+def _at_root(b: float, root: Root, low: bool) -> Array:
+    return _at_end(b, 0.0, low)[[0, 1] if root == "clamped" else [0, 2]]
 
 
 def _conditions(b: float, root: Root, load: Load, low: bool) -> Array:
     """The four conditions at the ends as rows over the four solutions; shape (4, 4)."""
-    w, turn, moment, shear = (solutions(b, np.ones(()), order, low) for order in range(4))
+    w, turn, moment, shear = _at_end(b, 1.0, low)
     m, S, J = load.mass * b, load.moment * b**2, load.inertia * b**3
     return np.stack(
         [
@@ -165,7 +189,7 @@ def _conditions(b: float, root: Root, load: Load, low: bool) -> Array:
 def _count_below(b: float, root: Root, load: Load) -> int:
     """Number of modes, the rigid swing included, with a βL below b."""
     low = b < _LOW
-    w, turn, moment, shear = (solutions(b, np.ones(()), order, low) for order in range(4))
+    w, turn, moment, shear = _at_end(b, 1.0, low)
     unit = np.linalg.solve(np.stack([*_at_root(b, root, low), w, b * turn]), np.eye(4)[:, 2:])
     stiffness = np.stack([-(b**3) * shear, b**2 * moment]) @ unit - b**4 * np.array(
         [[load.mass, load.moment], [load.moment, load.inertia]]

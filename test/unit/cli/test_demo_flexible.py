@@ -35,7 +35,7 @@ from rne_dynamics.flexible.energy import flexible_forward_kinematics, tip_deflec
 from rne_dynamics.flexible.equations import equations_of_motion
 from rne_dynamics.flexible.static import damping_matrix, elastic_matrix, quasi_static
 
-ARMS = ("flexible_beam", "flexible_arm6")
+ARMS = ("flexible_beam", pytest.param("flexible_arm6", marks=pytest.mark.slow))
 #: Bandwidth of the controller, rad/s.
 OMEGA = 20.0
 

@@ -19,10 +19,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_motion_is_written_drawn_and_simulated(folder, run_rne):
     words = ["--box", "joint1=-30deg,60deg", "--plot", "e.png"]
-    out = run_rne("excite", "scara", "--budget", "0.1", "--seconds", "4", *words).out
+    out = run_rne("excite", "scara", "--budget", "0.1", "--seconds", "2", *words).out
     assert "send --trajectory scara_excite.yaml --path-tolerance 0.0" in out, "0.1 m is half of the prismatic joint"
     found = read_trajectory("scara_excite.yaml")
-    assert found.duration == 4.0
+    assert found.duration == 2.0
     assert (np.abs(found.positions[:, 0] - np.radians(15.0)) < np.radians(45.0)).all()
     assert (folder / "e.png").stat().st_size > 10_000
 

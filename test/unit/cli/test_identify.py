@@ -42,6 +42,7 @@ def test_the_model_predicts_another_motion_and_loads(figures, tmp_path):
     assert "other data" in page
 
 
+@pytest.mark.slow
 def test_a_payload_alone_leaves_the_arm_as_it_is(figures, tmp_path):
     arm = secret(named("puma560"), 5)
     loaded = arm.with_load("link6", 2.8, (0.0, 0.01, 0.1))

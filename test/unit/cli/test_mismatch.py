@@ -67,6 +67,7 @@ def test_laws_that_refuse_a_mechanism_are_left_out_unless_they_were_named(run_rn
     assert main([*words, "--law", "disturbance_observer"]) == 1
 
 
+@pytest.mark.slow
 def test_payloads_are_at_the_last_link_that_moves(figures) -> None:
     """The last one in the file of a UR10 is a frame of its base."""
     report = figures("compare", "ur10", "--seconds", "0.1", "--processes", "1", "--law", "computed_torque")
@@ -74,6 +75,7 @@ def test_payloads_are_at_the_last_link_that_moves(figures) -> None:
     assert found["payload 3 kg"] > 10.0 * found["as the model"]
 
 
+@pytest.mark.slow
 def test_springs_of_an_arm_without_rotors_have_assumed_ones(monkeypatch: pytest.MonkeyPatch, run_rne) -> None:
     for name, values in (("FREQUENCIES", (100.0,)), ("DELAYS", (0.0,))):
         monkeypatch.setattr(compare, name, values)

@@ -13,7 +13,7 @@ from rne_dynamics.recording.reading import read_recording
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     mcap, npz = folder / "run.mcap", folder / "run.npz"
-    assert main(["simulate", "planar2", "--seconds", "1.5", "--record", str(mcap), "--out", str(npz)]) == 0
+    assert main(["simulate", "planar2", "--seconds", "0.8", "--record", str(mcap), "--out", str(npz)]) == 0
     return mcap, npz
 
 
@@ -41,7 +41,7 @@ def test_positions_alone_are_enough(run, tmp_path, figures):
 @pytest.mark.parametrize(("arguments", "said"), [
     (["--joint", "joint3"], "no joint named 'joint3'; did you mean"),
     (["--from", "9"], "leaves nothing"),
-    (["--from", "1", "--to", "0.5"], "--from 1 is not before --to 0.5"),
+    (["--from", "0.2", "--to", "0.1"], "--from 0.2 is not before --to 0.1"),
     (["--out", "a.gif"], "its ending must be .png, .svg or .pdf"),
     (["--robot", "puma560"], "no joint named 'joint3'"),
     (["--topic", "/left/joint_states"], "did you mean '/joint_states'"),

@@ -9,7 +9,10 @@ from support.urdf_text import arm, link, robot
 from rne_dynamics.description.share import shipped_robots
 
 
-@pytest.mark.parametrize("name", [name for name in shipped_robots() if name != "shuttle_arm"])
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[] if name in ("puma560", "cylindrical") else [pytest.mark.slow])
+    for name in shipped_robots() if name != "shuttle_arm"
+])  # fmt: skip
 def test_every_shipped_arm_tracks_with_the_defaults(name, simulated):
     report = simulated(name, "--seconds", "2")
     assert max(joint["rms_error"] for joint in report["joints"]) < 2e-4
@@ -71,6 +74,7 @@ def test_effort_limits_of_zero_are_taken_as_not_given(tmp_path, run_rne):
     assert " - " in said.out
 
 
+@pytest.mark.slow
 def test_the_pantographs_quintic_ends_in_the_torques_that_hold_it(simulated):
     report = simulated("pantograph", "--preset", "quintic", "--dt", "0.001")
     assert report["seconds"] == 5.0
@@ -102,14 +106,15 @@ def test_flexible_links_are_quiet_after_a_shaped_move(tmp_path, simulated):
 
 def test_flexible_links_swing_freely(simulated):
     report = simulated(
-        "flexible_arm6", "--free", "--no-stops", "--no-friction", "--seconds", "0.2", "--method", "gauss",
-        "--unknown-payload", "tool0=0.5",
+        "flexible_beam", "--free", "--no-stops", "--no-friction", "--seconds", "0.2", "--method", "gauss",
+        "--unknown-payload", "tip=0.5",
     )  # fmt: skip
     assert report["energy_end"] < report["energy_start"]  # the material damps
     assert report["energy_change"] < 0.05
     assert min(link["largest_deflection"] for link in report["links"]) > 1e-3
 
 
+@pytest.mark.slow
 def test_an_arm_on_a_ship(tmp_path, simulated):
     motion = Path(__file__).parents[3] / "examples" / "ship_motion.csv"
     ship = ("puma560", "--base-motion", str(motion), "--seconds")

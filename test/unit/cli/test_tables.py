@@ -12,7 +12,7 @@ QUICK = [
     ["list"], ["inertia", "materials"], ["inertia", "robot", "puma560", "--link", "link2"],
     *(["info", name] for name in ("baxter", "pantograph", "flexible_arm6")), ["check", "pantograph"],
     ["simulate", "cylindrical", "--to", "joint2=0.2", "--seconds", "0.5"],
-    ["verify", "puma560", "--states", "1"],
+    pytest.param(["verify", "scara", "--states", "1"], marks=pytest.mark.slow),
 ]  # fmt: skip
 def lines_at(width, words, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", str(width))

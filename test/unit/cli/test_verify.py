@@ -22,8 +22,10 @@ from rne_dynamics.verification.engines import ENGINES, QUANTITIES
     ("scara", [e.name for e in ENGINES], QUANTITIES, {"n": 4}, ()),
     ("pantograph", [e.name for e in CLOSED_ENGINES], QUANTITIES, {"n": 3, "bodies": 8, "loops": 5},
      ["3 coordinates, 8 bodies, 5 loops"]),
-    ("flexible_arm", ["book_recursion", "energy"], ["inverse", "forward", "mass matrix"], {"n": 2, "modes": 4},
-     ["book_recursion / energy", "recursive Lagrange, Book", "accelerations"]),
+    pytest.param(
+        "flexible_arm", ["book_recursion", "energy"], ["inverse", "forward", "mass matrix"], {"n": 2, "modes": 4},
+        ["book_recursion / energy", "recursive Lagrange, Book", "accelerations"], marks=pytest.mark.slow,
+    ),
 ])  # fmt: skip
 def test_tables_for_people_and_figures_for_machines(name, engines, quantities, sizes, says, capsys):
     if name == "flexible_arm":

@@ -67,7 +67,7 @@ def test_out_of_reach_names_the_loop_and_the_gap():
 
 
 def test_angles_beyond_all_strides_are_refused_before_any():
-    mechanism = rne.load_model("delta")
+    mechanism = rne.load_model("five_bar")
     far = mechanism.neutral + 2.0**31
     for _ in range(2):  # the first call loads
         began = time.process_time()

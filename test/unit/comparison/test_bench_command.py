@@ -16,7 +16,7 @@ from support.hostile_files import write
 @pytest.mark.slow
 def test_a_quick_run_of_everything(tmp_path, capsys):
     out = tmp_path / "results.json"
-    assert main(["--quick", "--robot", "scara", "--out", str(out), "--plot", str(tmp_path)]) == 0
+    assert main(["--quick", "--robot", "scara", "--repeats", "1", "--out", str(out), "--plot", str(tmp_path)]) == 0
     results = Results.from_json(json.loads(out.read_text(encoding="utf-8")))
     assert results.agrees
     assert {m.section for m in results.measurements} == set(SECTIONS)

@@ -130,14 +130,16 @@ def test_what_the_machine_code_is_made_of_decides(package: Package) -> None:
     assert package.run() == WARM, "what was compiled of the former source is still there"
 
 
+@pytest.mark.slow
 def test_processes_that_start_together_keep_one_file(fresh: Package) -> None:
-    children = [fresh.start() for _ in range(4)]
+    children = [fresh.start() for _ in range(3)]
     answers = [child.communicate(timeout=120.0) for child in children]
-    assert [child.returncode for child in children] == [0] * 4, answers
+    assert [child.returncode for child in children] == [0] * 3, answers
     assert {said(out)[0] for out, _ in answers} == {"12.0"}
     assert [path.suffix for path in fresh.files()] == [".code"], "half-written files are gone"
 
 
+@pytest.mark.slow
 def test_a_folder_that_can_only_be_read_serves(package: Package) -> None:
     lead: list[str] = []
     if os.geteuid() == 0:  # root may write anywhere unless this is disabled
@@ -155,7 +157,7 @@ def test_a_folder_that_can_only_be_read_serves(package: Package) -> None:
     assert len(package.elsewhere()) == 1
 
 
-@pytest.mark.parametrize("of", ["the file", "the folder"])
+@pytest.mark.parametrize("of", ["the file", pytest.param("the folder", marks=pytest.mark.slow)])
 def test_what_others_may_write_is_compiled_again_and_said_once(package: Package, of: str) -> None:
     (file,) = package.files()
     place = {"the file": file, "the folder": file.parent}[of]
@@ -204,6 +206,7 @@ def test_the_fingerprint_covers_every_value_that_a_function_reads() -> None:
     assert make(1, 2) != make(1, 3)
 
 
+@pytest.mark.slow
 def test_every_kernel_has_the_same_name_in_every_process() -> None:
     """One that reads what has no text of its own, an address for instance, would be compiled by every process."""
     package = Path(rne_dynamics.__file__).parent

@@ -40,7 +40,7 @@ PIECES = [
     "<xacro:x/>", "<transmission/>", "fixed", "floating", "planar", "continuous", "prismatic", "base", "upper",
         "shoulder", "j", "k",
 ]  # fmt: skip
-SETTINGS = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+SETTINGS = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 
 def loads_or_is_refused(source: str | bytes) -> None:

@@ -102,9 +102,9 @@ def test_a_bare_doctype_is_harmless() -> None:
 
 def test_deep_nesting_and_many_elements_are_refused_and_long_text_is_read() -> None:
     start = time.process_time()
-    assert f"nested deeper than {DEEPEST}" in fault(b"<robot><visual>" + b"<a>" * 100_000)
+    assert f"nested deeper than {DEEPEST}" in fault(b"<robot><visual>" + b"<a>" * (DEEPEST + 10))
     assert f"more than {MOST_ELEMENTS} elements" in fault(b"<robot>" + b"<a/>" * (MOST_ELEMENTS + 10))
-    assert "an attribute of more than" in fault(b"<robot name='" + b"x" * 5_000_000 + b"'/>")
-    root = read_markup(b"<robot name='" + b"x" * LONGEST + b"'>" + b"y\n" * 5_000_000 + b"</robot>", "f")
+    assert "an attribute of more than" in fault(b"<robot name='" + b"x" * (LONGEST + 10) + b"'/>")
+    root = read_markup(b"<robot name='" + b"x" * LONGEST + b"'>" + b"y\n" * 500_000 + b"</robot>", "f")
     assert len(root.text) <= 2000
     assert time.process_time() - start < 20.0

@@ -46,7 +46,15 @@ def test_all_files_are_accounted_for_and_what_is_no_robot_says_so() -> None:
             load_urdf(wheel_urdf(file))
 
 
-@pytest.mark.parametrize("path", wheel_robots(), ids=name)
+#: Some of all kinds for every change, and the others in the slow stage.
+ROBOTS = [
+    pytest.param(path, id=name(path), marks=[] if path.name in WHEEL else [pytest.mark.slow]) for path in wheel_robots()
+]
+#: What urdf_parser_py refuses.
+REFUSED = {"icub.urdf", "icub_reduced.urdf", "pr2.urdf", "romeo_laas_small.urdf"}
+
+
+@pytest.mark.parametrize("path", ROBOTS)
 def test_joints_limits_friction_masses_and_frames_are_those_of_pinocchio(
     path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -85,15 +93,7 @@ def test_joints_limits_friction_masses_and_frames_are_those_of_pinocchio(
         np.testing.assert_allclose(poses[joint.child][1], theirs.translation, atol=1e-9)
 
 
-#: What urdf_parser_py refuses, and for what.
-#: What urdf_parser_py refuses.
-REFUSED = {"icub.urdf", "icub_reduced.urdf", "pr2.urdf", "romeo_laas_small.urdf"}
-
-
-@pytest.mark.parametrize("path", [
-    pytest.param(path, id=name(path), marks=[] if path.name in WHEEL else [pytest.mark.slow])
-    for path in wheel_robots() if path.name not in REFUSED
-])
+@pytest.mark.parametrize("path", [robot for robot in ROBOTS if robot.values[0].name not in REFUSED])
 def test_urdf_parser_py_reads_the_same_numbers(path: Path) -> None:
     theirs, tree = URDF.from_xml_string(path.read_bytes()), load_urdf(path).tree
     assert [x.name for x in tree.links] == [x.name for x in theirs.links]

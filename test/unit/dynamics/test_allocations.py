@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +22,6 @@ def taken(call: Callable[[], Any]) -> tuple[int, int]:
     """Bytes that many calls leave behind, and the most that was in use meanwhile."""
     for _ in range(3):  # compiled, loaded, caches of Python filled
         call()
-    gc.collect()
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()

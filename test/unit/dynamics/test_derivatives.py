@@ -140,7 +140,7 @@ def test_batches_with_loads_and_moving_bases():
 
 
 @pytest.mark.skipif(processor() is None, reason="no straight-line code on this processor")
-@pytest.mark.parametrize("n", [1, 4, 7, 9])
+@pytest.mark.parametrize("n", [1, 4, *(pytest.param(n, marks=pytest.mark.slow) for n in (7, 9))])
 def test_columns_of_any_number_by_machine_code(n):
     arm = chain(n, rotor=0.1).with_own_code()
     assert FORWARD_DYNAMICS_DERIVATIVES.code(arm) is not None

@@ -65,7 +65,7 @@ def test_every_link_obeys_eulers_laws(name: str, base: str) -> None:
 
 
 def test_the_rate_of_the_whole_robot_agrees_with_pinocchio() -> None:
-    path = wheel_urdf("talos_full_v2.urdf")
+    path = wheel_urdf("hextilt_flying_arm_5.urdf")
     robot = rne.load_urdf(path, base="floating")
     oracle = Oracle(robot, path)
     q, qd, qdd = random_state(robot, 3)

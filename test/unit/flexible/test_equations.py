@@ -92,7 +92,7 @@ def test_rest_of_the_equations_is_the_slope_of_the_energies(hanging: FlexibleArm
         n, still = arm.n, np.zeros(arm.n)
 
         def potential(z: Array, arm: FlexibleArm = arm, n: int = n) -> Array:
-            return np.atleast_1d(flexible_potential_energy(arm, z[:n], z[n:]))
+            return flexible_potential_energy(arm, z[:, :n], z[:, n:])[:, None]
 
         z = np.concatenate([q, delta])
         bias = equations_of_motion(arm, q, delta, still, np.zeros(arm.modes)).bias

@@ -16,7 +16,7 @@ from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.flexible import specialised
 from rne_dynamics.model.flexible.arm import FlexibleArm
 
-ARMS = ("flexible_arm", "flexible_arm6")
+ARMS = ("flexible_arm", "flexible_beam", pytest.param("flexible_arm6", marks=pytest.mark.slow))
 FUNCTIONS = {
     "equations": flexible.equations_of_motion,
     "inverse": flexible.flexible_inverse_dynamics,
@@ -88,7 +88,7 @@ def test_states_that_the_code_refuses_go_to_the_general_kernel() -> None:
 @with_code
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_errors_are_those_of_the_general_function(function: str) -> None:
-    robot = arm("flexible_arm6")
+    robot = arm("flexible_arm")
     vectors = states(robot, function, ())
     for k, value in enumerate(vectors):
         for wrong in (np.append(value, 0.0), np.where(np.arange(value.size) == 1, np.nan, value)):
@@ -104,7 +104,7 @@ def test_errors_are_those_of_the_general_function(function: str) -> None:
 
 @with_code
 def test_positions_and_energies_are_those_of_the_general_kernels() -> None:
-    own, other = arm("flexible_arm6"), arm("flexible_arm6").with_own_code(False)
+    own, other = arm("flexible_arm"), arm("flexible_arm").with_own_code(False)
     q, delta, qd, deltad = states(own, "equations", (2, 3))
     q[0, 1] += 1e12  # refused
     for function, vectors in (

@@ -163,6 +163,6 @@ def test_wrong_friction_ends_the_first_motion_before_the_arm_wanders():
     assert np.abs(rig.simulator.state.qd).max() < 1e-3
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_condition_number_after_ten_seconds():
     assert excite(with_own_code("panda"), budget=10.0).condition < 7.5

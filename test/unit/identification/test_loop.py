@@ -23,6 +23,7 @@ def example() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 def test_the_loop_makes_a_wrong_model_right():
     found = example().rounds(rne.load_urdf("scara"), seed=1, evaluations=60, seconds=5.0)
     before, _, after = found.largest.max(axis=1)
@@ -30,7 +31,7 @@ def test_the_loop_makes_a_wrong_model_right():
     assert after < before / 10.0
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_two_rounds_make_the_tracking_error_fifty_times_smaller():
     before, _, after = example().rounds(rne.load_urdf("panda")).largest.max(axis=1)
     assert after < 2e-3

@@ -20,7 +20,7 @@ def norm(robot, *motions) -> float:
     return joined([residual(robot, motion) for motion in motions]).norms[0]
 
 
-@pytest.mark.parametrize(("name", "rotors"), [("puma560", False), ("scara", True)])
+@pytest.mark.parametrize(("name", "rotors"), [pytest.param("puma560", False, marks=pytest.mark.slow), ("scara", True)])
 def test_other_motions_are_predicted(name, rotors):
     arm = secret(named(name), 3)
     arm = arm if rotors else arm._replace(rotors=np.zeros(arm.robot.n))
@@ -61,6 +61,7 @@ def covered(name: str, seeds: range, spread: float) -> float:
     return float(np.concatenate(inside).mean())
 
 
+@pytest.mark.slow
 def test_intervals_contain_the_truth():
     assert 0.9 < covered("puma560", range(3), 0.3) < 0.995
 

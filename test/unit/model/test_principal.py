@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.errors import relative_error
 
@@ -25,6 +25,8 @@ from rne_dynamics.model.tree import rotation_about
 number = st.floats(-3.0, 3.0, allow_subnormal=False)
 vector = st.tuples(number, number, number).map(np.array)
 side = st.floats(0.05, 2.0)
+#: Bodies are slow to draw.
+FEWER = settings(max_examples=40)
 
 
 @st.composite
@@ -51,6 +53,7 @@ def by_definition(r: np.ndarray, m: np.ndarray) -> np.ndarray:
     return np.einsum("i,ijk->jk", m, squares[:, None, None] * np.eye(3) - r[:, :, None] * r[:, None])
 
 
+@FEWER
 @given(st.lists(vector, min_size=2, max_size=6), vector, rotations())
 def test_any_point_and_axes_against_the_definition(points, point, R) -> None:
     r = np.array(points)
@@ -59,6 +62,7 @@ def test_any_point_and_axes_against_the_definition(points, point, R) -> None:
     assert relative_error(cloud(r, m).about(point, R), expected, scale=1.0) < 1e-12
 
 
+@FEWER
 @given(bodies(), vector, rotations())
 def test_rotation_law_and_parallel_axes(body, point, R) -> None:
     assert relative_error(body.about(body.com), body.inertia, scale=1.0) < 1e-12
@@ -70,6 +74,7 @@ def test_rotation_law_and_parallel_axes(body, point, R) -> None:
     assert relative_error(moved.about(point, R), body.about_origin, scale=1.0) < 1e-11
 
 
+@FEWER
 @given(bodies(), rotations())
 def test_principal_axes_diagonalise_and_are_right_handed(body, R) -> None:
     principal = principal_axes(body.inertia)
@@ -140,6 +145,7 @@ def test_planes_of_symmetry() -> None:
     assert symmetry_planes(Inertia(0.0, np.zeros(3), np.eye(3))) == ("xy", "yz", "zx")
 
 
+@FEWER
 @given(st.lists(vector, min_size=2, max_size=5), st.sampled_from([("xy", 2), ("yz", 0), ("zx", 1)]))
 def test_a_body_and_its_mirror_image_have_that_plane(points, plane) -> None:
     name, across = plane

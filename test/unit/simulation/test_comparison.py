@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from support.arms import chain, gripper
 
 import rne_dynamics as rne
@@ -48,6 +49,7 @@ def test_a_run_that_fails_is_reported_and_others_go_on() -> None:
     assert stiff.stable
 
 
+@pytest.mark.slow
 def test_fast_laws_need_stiffer_springs() -> None:
     laws = {str(b): rne.ComputedTorque(ARM, rne.Gains.critically_damped(2, b)) for b in (60, 140)}
     found = compare_laws(PLANT, laws, MOVE, spring_cases((5.0, 15.0), (0.0,)))

@@ -25,7 +25,7 @@ def test_computed_torque_has_the_margins_of_double_integrators(p: float, i: floa
         assert found.gain == pytest.approx(2.0 / (d * T), rel=1e-3)
 
 
-@pytest.mark.parametrize("law", ["pd_gravity", "joint_impedance"])
+@pytest.mark.parametrize("law", ["pd_gravity", pytest.param("joint_impedance", marks=pytest.mark.slow)])
 def test_a_loop_is_stable_just_before_the_margins_and_not_beyond(law: str) -> None:
     made = rne.PdGravity(ARM, rne.Gains(np.array([300.0, 200.0]), d=np.array([12.0, 7.0])))
     if law == "joint_impedance":
@@ -35,8 +35,8 @@ def test_a_loop_is_stable_just_before_the_margins_and_not_beyond(law: str) -> No
 
     def swing(delay: float) -> float:
         case = rne.Mismatch(delay=round(delay / T) * T)
-        log = rne.Rollout(rne.ArmPlant(ARM), made, still, seconds=2.0, mismatch=case).run()
-        return float(np.abs(log.error[-500:]).max() / np.abs(log.error[500:1000]).max())
+        log = rne.Rollout(rne.ArmPlant(ARM), made, still, seconds=1.2, mismatch=case).run()
+        return float(np.abs(log.error[-300:]).max() / np.abs(log.error[300:600]).max())
 
     assert swing(0.85 * delay) < 0.9
     assert swing(1.15 * delay) > 1.1

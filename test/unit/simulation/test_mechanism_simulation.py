@@ -48,10 +48,12 @@ def test_the_pantograph_swings_about_hanging_and_keeps_its_energy(pantograph):
     assert gap(pins, log.tree_q[-1]) < 1e-12
 
 
-@pytest.mark.slow
-def test_sixty_seconds_keep_the_energy_and_the_loops():
+@pytest.mark.parametrize("seconds", [
+    pytest.param(15.0, marks=pytest.mark.slow), pytest.param(60.0, marks=pytest.mark.soak),
+])  # fmt: skip
+def test_a_long_motion_keeps_the_energy_and_the_loops(seconds):
     mechanism = four_bar()
-    log = free_motion(ArmPlant(mechanism), mechanism.neutral, seconds=60.0, record_dt=0.05)
+    log = free_motion(ArmPlant(mechanism), mechanism.neutral, seconds=seconds, record_dt=0.05)
     assert np.abs(log.energy - log.energy[0]).max() < 1e-6 * log.kinetic.max()
     assert max(gap(mechanism, posture) for posture in log.tree_q[-200:]) < 1e-10
     assert np.ptp(log.q) > 6.0  # the crank went all the way round

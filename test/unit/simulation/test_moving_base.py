@@ -123,7 +123,7 @@ def test_a_base_with_constant_acceleration_is_another_gravity(name, method, rng)
 
 @pytest.mark.parametrize(
     ("name", "method", "close"),
-    [("puma560", "rk4", 1e-9), ("flexible_arm6", "gauss", 1e-6)],
+    [("puma560", "rk4", 1e-9), pytest.param("flexible_arm6", "gauss", 1e-6, marks=pytest.mark.slow)],
 )
 def test_a_base_that_turns_about_the_first_axis_is_that_joint_turned(name, method, close, rng):
     """Every force of a rotating frame acts: centrifugal, Coriolis, Euler. Nothing drives the first joint."""

@@ -134,8 +134,8 @@ for friction, play in product(([0.0] * 3, [0.1] * 3, [1e6, 5.0, 5.0]), (1e-3, np
     for load, method, push in product((0.0, 2.0), methods_within(arm.method, plant.coordinates), (0.0, 20.0)):
         loads = np.full((plant.tree.bodies, 6), load) if load else np.zeros((0, 6))
         state = arm.state
-        for k in range(90):
-            effort = np.full(n, push if k < 60 else -push)
+        for k in range(45):
+            effort = np.full(n, push if k < 30 else -push)
             state = unchecked_step(plant, state, effort, 1e-3, method, loads, joints)
             ends |= {"rests" if x == 0.0 else "moves" for x in state.qd}
             ends |= {"at a stop" for x, j in zip(state.q, joints) if x in (j[LOWER], j[UPPER])}
@@ -145,7 +145,7 @@ print(files)
 
 
 @pytest.mark.skipif(not COMPILED, reason="llvmlite is not installed")
-@pytest.mark.parametrize("robot", ["pantograph", "flexible_arm"])
+@pytest.mark.parametrize("robot", ["pantograph", pytest.param("flexible_arm", marks=pytest.mark.slow)])
 def test_after_warming_up_no_event_needs_another_kernel(robot):
     """Joints that rest, stick, slide and meet stops; stiff friction; loads at a link; with brakes and without."""
     done = subprocess.run([sys.executable, "-c", WARM, robot], capture_output=True, text=True, check=False)

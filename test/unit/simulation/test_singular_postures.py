@@ -42,6 +42,7 @@ def lost(log) -> float:
     return float(np.abs(log.energy - log.energy[0]).max() / log.kinetic.max())
 
 
+@pytest.mark.slow
 def test_three_legs_fall_through_singular_postures_as_multipliers_say():
     mechanism, seconds = three_rrr(), 0.32
     log = free_motion(free(mechanism), mechanism.neutral, seconds=seconds, dt=2.5e-4)

@@ -122,6 +122,7 @@ def law_of(bodies: tuple[SpringyBody, ...], point: TouchingPoint, p: Any, v_at: 
     return total
 
 
+@pytest.mark.slow
 def test_an_arm_among_a_sphere_a_box_and_a_plane_moves_as_with_scipy() -> None:
     arm = chain(3)
     start, rate = np.array([0.2, 0.3, -0.4]), np.array([0.5, -1.0, 0.7])

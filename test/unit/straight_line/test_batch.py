@@ -24,9 +24,11 @@ from rne_dynamics.straight_line.batch_ir import module_text
 from rne_dynamics.straight_line.trace import trace
 
 CASES = (
-    *(("puma560", "fixed", quantity) for quantity in batched()),
-    *(("hextilt_flying_arm_5.urdf", "floating", quantity) for quantity in ("inverse_dynamics", "forward_dynamics")),
-    ("panda.urdf", "fixed", "inverse_dynamics"), ("scara", "fixed", "forward_dynamics"),
+    *(("puma560", "fixed", quantity) for quantity in ("inverse_dynamics", "forward_dynamics", "gravity_torque")),
+    *(("scara", "fixed", quantity) for quantity in batched() if quantity not in ("inverse_dynamics", "gravity_torque")),
+    ("hextilt_flying_arm_5.urdf", "floating", "inverse_dynamics"),
+    pytest.param("hextilt_flying_arm_5.urdf", "floating", "forward_dynamics", marks=pytest.mark.slow),
+    ("panda.urdf", "fixed", "inverse_dynamics"),
 )
 
 

@@ -96,7 +96,9 @@ def arm_machine(monkeypatch):
     monkeypatch.setattr(native, "_machine", lambda target, level=3: machine)
 
 
+@cache
 def arm_objects(case: str) -> list[bytes]:
+    """With `arm_machine` only."""
     recipe, program = recipe_of(case), program_of(case)
     return [object_code(form.text(program, recipe, ARM), ARM, optimised=False) for form in forms(case)]
 

@@ -106,7 +106,9 @@ def test_two_arms_and_a_fixed_body_on_a_bent_link():
     _assert_same(equations_of_motion(arm, *state, **loads), energy_equations(arm, particles, *state, **loads))
 
 
-@pytest.mark.parametrize(("shapes", "stiffening"), [("clamped_mass", True), ("finite_element", False)])
+@pytest.mark.parametrize(("shapes", "stiffening"), [
+    pytest.param("clamped_mass", True, marks=pytest.mark.slow), ("finite_element", False),
+])  # fmt: skip
 def test_beams_of_every_shape(shapes, stiffening):
     arm, _ = two_beams(shapes, stiffening=stiffening)
     rng = np.random.default_rng(11)

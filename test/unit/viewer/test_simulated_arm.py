@@ -28,14 +28,14 @@ def place(arm: SimulatedArm, link: str) -> np.ndarray:
     return Kinematics(arm.robot).poses(state.q, posture=state.posture, delta=state.delta)[link][:3, 3]
 
 
-@pytest.mark.parametrize("name", ["five_bar", "flexible_arm6"])
+@pytest.mark.parametrize("name", ["five_bar", pytest.param("flexible_arm6", marks=pytest.mark.slow)])
 def test_a_hand_pulls_a_link_towards_it(name):
     arm = made(name)
     link = arm.robot.link_names[-1]
     start = place(arm, link)
     target = 0.8 * start
     arm.drag(link, target)
-    arm.advance(2500)
+    arm.advance(1200)
     assert np.linalg.norm(place(arm, link) - target) < 0.7 * np.linalg.norm(start - target)
     arm.drag(None)
     arm.advance(1)
@@ -56,6 +56,8 @@ def test_gravity_compensation_holds_a_push_moves_and_reset_returns():
     assert np.abs(arm.state.q).max() == 0.0
     with pytest.raises(SimulationError, match="outside its limits"):
         arm.place(np.full(6, 9.0))
+    arm.place(np.full(6, 0.1))
+    assert (arm.state.q == 0.1).all()
     with pytest.raises(SimulationError, match="has no joint or a floating one"):
         SimulatedArm(rne.load_urdf('<robot name="r"><link name="a"/></robot>'), [])
 
@@ -64,7 +66,7 @@ def test_computed_torque_moves_to_a_goal():
     arm = made("planar2")
     goal = np.array([0.4, 0.3])
     arm.move(goal)
-    arm.advance(3000)
+    arm.advance(2000)
     np.testing.assert_allclose(arm.state.q, goal, atol=1e-3)
     assert arm.terms.gravity.any()
     for other, law in ((arm, "magic"), (made("five_bar"), "Cartesian impedance")):
@@ -105,19 +107,14 @@ def test_an_arm_with_few_joints_follows_the_place_of_a_target_only():
     start = rne.forward_kinematics(arm.robot, arm.state.q)[arm.tool].copy()
     place = start[:3, 3] + np.array([0.0, -0.08, -0.02])
     arm.aim(np.eye(3), place)
-    arm.advance(2500)
+    for _ in range(25):
+        arm.advance(100)
+        if "is at the pose" in arm.target_text:
+            break
     np.testing.assert_allclose(rne.forward_kinematics(arm.robot, arm.state.q)[arm.tool][:3, 3], place, atol=2e-3)
     assert "is at the pose" in arm.target_text
     with pytest.raises(ArgumentError, match=r"must be one of gravity compensation, computed torque, no effort$"):
         made("five_bar").choose("Cartesian impedance")
-
-
-def test_a_place_outside_the_limits_is_refused():
-    arm = made("puma560")
-    with pytest.raises(SimulationError, match="outside its limits"):
-        arm.place(np.full(6, 9.0))
-    arm.place(np.full(6, 0.1))
-    assert (arm.state.q == 0.1).all()
 
 
 def test_a_recording_is_read_as_it_was_written(tmp_path):
@@ -133,12 +130,6 @@ def test_a_recording_is_read_as_it_was_written(tmp_path):
     file.write_text("time,q/joint1,q/joint2\n0,nan,0\n")
     with pytest.raises(RecordingError, match="finite"):
         read_replay(file, rne.load_urdf("planar2"))
-
-
-def test_positions_that_are_not_numbers_are_refused(tmp_path):
-    (tmp_path / "a.csv").write_text("time,q/joint1,q/joint2\n0,nan,0\n")
-    with pytest.raises(RecordingError, match="finite"):
-        read_replay(tmp_path / "a.csv", rne.load_urdf("planar2"))
 
 
 def test_an_arm_falls_onto_a_table_that_is_drawn_and_felt():

@@ -14,6 +14,7 @@ from support.viser_client import ViserClient
 START = np.array([0.2, 0.4, -0.4, 0.1, 0.8, 0.0])
 
 
+@pytest.mark.slow
 def test_a_dragged_target_is_followed_and_one_out_of_reach_is_named(simulated_page, await_that) -> None:
     with simulated_page(START, 18110) as session, ViserClient(session.page.url) as client:
         arm, page, handle = session.arm, session.page, session._target._handle

@@ -59,7 +59,7 @@ def test_limits_of_what_the_tip_carries() -> None:
         roots(1, "clamped", 1e14, 0.0)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(load, load)
 def test_loaded_roots_are_those_of_the_characteristic_equation_and_none_is_missing(m: float, J: float) -> None:
     found = roots(4, "clamped", m, J)
@@ -70,7 +70,7 @@ def test_loaded_roots_are_those_of_the_characteristic_equation_and_none_is_missi
     assert np.count_nonzero(np.diff(signs)) == 4
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(load, load, st.floats(-1.0, 1.0), st.sampled_from(["clamped", "hinged"]))
 def test_modes_are_orthogonal_under_any_load(m: float, J: float, share: float, root: euler_bernoulli.Root) -> None:
     S = share * math.sqrt(m * J)
