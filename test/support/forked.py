@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import io
 import json
 import os
 import runpy
@@ -124,7 +125,7 @@ def _pass_on(selector: selectors.BaseSelector, key: selectors.SelectorKey) -> No
     """Pass on the exit code of a process that has ended; release its number once the code was received."""
     number, ours = key.data
     selector.unregister(key.fileobj)
-    if key.fileobj is ours:
+    if key.fd == ours.fileno():
         os.waitpid(number, 0)
         ours.close()
         return
@@ -155,7 +156,7 @@ def _run(request: Mapping[str, Any], output: int) -> None:
     os.environ.update(request["environment"])
     os.chdir(request["folder"])
     sys.path[1:1] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
-    if os.environ.get("PYTHONUNBUFFERED"):
+    if os.environ.get("PYTHONUNBUFFERED") and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(write_through=True)
     kind, *words = request["arguments"]
     if kind == "-m":
