@@ -294,6 +294,8 @@ class Damping(NamedTuple):
 
 def checked_damping(robot: RigidRobot, given: Array, rate: float, parameter: str) -> Damping:
     """Damping that is stable at `rate` from what was `given`, (n,), below 0 to choose; `ControlError` if never safe."""
+    if not given.any():
+        return Damping(given, ())
     study, chosen, safe = posture_inertia(robot), given < 0.0, rate / SAFETY
     explicit = np.where(chosen, 0.0, given)
     allowed = lowered_everywhere(study, explicit, safe)

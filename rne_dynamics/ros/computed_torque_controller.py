@@ -47,6 +47,7 @@ from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.parameters.files import JTC, Parameter, Values, given_to
 from rne_dynamics.ros.parameters.tracking import (
     COMPLIANT,
+    GUIDING_DAMPING,
     SCHEMA,
     fitting,
     law_of,
@@ -72,7 +73,7 @@ class ComputedTorqueController(EffortNode):
     _action: FollowAction | None = None
     _snapshot: Snapshot | None = None
     _comply = False
-    aliases = JTC
+    aliases, damping = JTC, GUIDING_DAMPING
 
     def __init__(self, control: Loop) -> None:
         super().__init__("computed_torque_controller", SCHEMA, control)

@@ -19,6 +19,7 @@ from rclpy.time import Time
 from std_srvs.srv import Trigger
 
 from rne_dynamics.control.control_law import ControlLaw
+from rne_dynamics.control.felt_inertia import posture_inertia
 from rne_dynamics.control.locked_joints import LockedJoints
 from rne_dynamics.control.motion.limits import endless
 from rne_dynamics.control.supervision.settings import Settings
@@ -33,7 +34,7 @@ from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC
 from rne_dynamics.ros.node.diagnostics import ERROR, OK, WARN, Diagnostics, ModeTopic, TopicPeers
 from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.node.process import LIBRARIES, drop_compiler_pages
-from rne_dynamics.ros.parameters.files import Parameter, Values
+from rne_dynamics.ros.parameters.files import JOINT, Parameter, Values
 from rne_dynamics.ros.parameters.table import payload
 
 #: Time by which a stop may exceed its plan before the efforts are brought to zero at once, and time for that before the
@@ -50,6 +51,9 @@ class EffortNode(ArmNode):
 
     The last effort never stays applied: every way to end releases the arm, see `Supervisor`.
     """
+
+    #: Name of the damping of each joint while a hand leads the arm.
+    damping: str
 
     def __init__(self, name: str, schema: Sequence[Parameter], control: Loop) -> None:
         self.control = control  # before anything raises: Kilted's rclpy also destroys nodes whose construction failed
@@ -78,17 +82,20 @@ class EffortNode(ArmNode):
             raise ModelError(f"robot {robot.name!r} has no joints that move; a controller needs one at least")
         values = self.parameters
         values.declare_joints(robot.joint_names, left_out=self.locked)
+        others = self.alternatives(robot, values.values)
+        undamped = {self.damping.replace(JOINT, joint): 0.0 for joint in robot.joint_names}
+        provisional = self.settings(robot, {**values.values, **undamped})
+        self.control.send("prepare", replace(provisional, others=others))  # meanwhile damping is chosen here
         settings = self.settings(robot, values.values)
+        posture_inertia(robot)  # known already, unless all damping is 0: a later change would compile
         self._warn(settings)
         self._predicts = settings.command_delay > 0.0  # its kernels must not be compiled while the arm is driven
         self.in_force, self._simulated = settings, bool(self.get_parameter(USE_SIM_TIME).value)
         if self._simulated:
             end_time_source(self)  # the loop receives the time and reports it
         self._others, self._obstacle = LockedJoints(self.locked, endless(self.found.free)), ""
-        others = self.alternatives(robot, values.values)
+        self.warm_up(robot)
         setup = loop_setup(self, robot, replace(settings, others=others), self._simulated)
-        self.control.send("prepare", setup.settings)
-        self.warm_up(robot)  # in this process, meanwhile
         self.control.call("build", setup, seconds=math.inf)
         self.mode = Mode.INACTIVE
         self._newest: Throttle[Settings] = self.throttled("adopt")

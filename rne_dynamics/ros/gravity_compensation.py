@@ -14,24 +14,27 @@ from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.parameters.controller import CONTROLLER, controller_settings, damping_parameter
 from rne_dynamics.ros.parameters.files import Parameter, Values
 
+DAMPING = "gains.{joint}.d"
 #: Friction is compensated by the measured speed, which has noise; too much of it makes an arm creep: none by default.
 _DEFAULTS = {"friction_compensation": 0.0, "friction_velocity_threshold": 0.01}
 
 SCHEMA: tuple[Parameter, ...] = (
     *(replace(p, default=_DEFAULTS.get(p.name, p.default)) for p in CONTROLLER),
-    damping_parameter("gains.{joint}.d", "Damping against the motion."),
+    damping_parameter(DAMPING, "Damping against the motion."),
 )
 
 
 class GravityCompensationNode(EffortNode):
     """The node `gravity_compensation`: the arm floats as soon as the start-up check is passed."""
 
+    damping = DAMPING
+
     def __init__(self, control: Loop) -> None:
         super().__init__("gravity_compensation", SCHEMA, control)
 
     def settings(self, robot: RigidRobot, values: Values) -> Settings:
         """Law, limits and stops."""
-        return controller_settings(robot, values, law=None, damping="gains.{joint}.d")
+        return controller_settings(robot, values, law=None, damping=self.damping)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -31,6 +31,8 @@ from rne_dynamics.ros.parameters.files import JOINT, Parameter, Values, declared
 
 #: The law of the reaction "comply".
 COMPLIANT = "joint_impedance"
+#: The parameter of each joint's damping while a hand leads the arm.
+GUIDING_DAMPING = "hand_guiding.{joint}.damping"
 
 CONTACT: tuple[Parameter, ...] = (
     Parameter("contact.observe", True, "Whether external efforts may be observed: for a reaction, for "
@@ -100,7 +102,7 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("prepared_laws", (), "Laws to which parameter law and services may change while the arm is driven; each "
               "takes up to 2 s of the first start.", choices=law_names(), kind=str, at_configure=True),
     *(parameter for name in law_names() for parameter in law_parameters(find_law(name))),
-    damping_parameter("hand_guiding.{joint}.damping", "Damping in hand guiding."),
+    damping_parameter(GUIDING_DAMPING, "Damping in hand guiding."),
     Parameter("speed_scaling", 1.0, "Speed of trajectories, as a fraction of their own; ~/speed_scaling changes it "
               "too.", "", 0.0, 1.0),
     Parameter("speed_scaling_unit", "fraction", "Unit of ~/speed_scaling: 0 to 1 (fraction), or 0 to 100 (percent).",
@@ -128,7 +130,7 @@ def tracking_settings(robot: RigidRobot, values: Values) -> Settings:
     """Settings of the controller that follows references; errors as of `controller_settings`, and of tolerances."""
     law = law_of(robot, values, values["law"])
     tolerances = tolerances_of(robot, values)
-    plain = controller_settings(robot, values, law=law, damping="hand_guiding.{joint}.damping")
+    plain = controller_settings(robot, values, law=law, damping=GUIDING_DAMPING)
     stream, why_not = stream_limits(robot, values, plain.limits.effort)
     return replace(
         plain, stream=stream, no_stream=why_not, stream_tolerances=tolerances, pose=pose_limits(robot, values),
