@@ -124,7 +124,7 @@ def test_a_motor_that_reverses_while_a_hand_guides_is_cut():
 
 @pytest.mark.soak
 def test_reversed_motors_under_any_hand_are_cut():
-    """At most 0.41 s of 451 draws; where the hand lets go of a slow joint, guiding goes on."""
+    """At most 0.41 s of 451 draws; where no joint becomes fast, guiding goes on."""
     rng, times = np.random.default_rng(1), []
     for k in range(600):
         robot = PANDA if k % 3 else PUMA
