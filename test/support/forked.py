@@ -19,6 +19,7 @@ import socket
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -148,7 +149,25 @@ def _close(selector: selectors.BaseSelector) -> None:
 
 
 def _run(request: Mapping[str, Any], output: int) -> None:
-    """Become a node; ends by the exception that ends its program."""
+    """Become a node, and end with its exit code.
+
+    Not by the end of the interpreter, in which Kilted's rclpy crashes where it was imported before the fork.
+    """
+    code: object = 1
+    try:
+        _execute(request, output)
+        code = 0
+    except SystemExit as end:
+        code = end.code or 0
+    except BaseException:  # noqa: BLE001 printed, as by the interpreter
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code if isinstance(code, int) else 1)
+
+
+def _execute(request: Mapping[str, Any], output: int) -> None:
     os.setsid()
     for number, file in enumerate((os.open(os.devnull, os.O_RDONLY), output, output)):
         os.dup2(file, number)
@@ -165,7 +184,6 @@ def _run(request: Mapping[str, Any], output: int) -> None:
     else:
         sys.path[0], sys.argv = str(Path(kind).parent), [kind, *words]
         runpy.run_path(kind, run_name="__main__")
-    raise SystemExit
 
 
 if __name__ == "__main__":
