@@ -87,13 +87,17 @@ class Arm:
             record.clear()
 
 
-def random_targets(name: str, count: int, seed: int) -> None:
+@pytest.mark.parametrize(("name", "targets"), [
+    ("puma560", 2), *(pytest.param(name, 5, marks=pytest.mark.slow) for name in LINKS),
+    *(pytest.param(name, 500, marks=pytest.mark.soak) for name in LINKS),
+])
+def test_random_targets_in_and_out_of_reach(name, targets):
     """In and out of reach by turns; what is not on the straight way is approached by a detour, if there is one."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(4)
     arm = Arm(name)
     robot, good, reachable = arm.robot, 0, 0
     size = np.linalg.norm(arm.pose(rne.random_configuration(robot, rng, 1000))[:, :3, 3], axis=1).max()
-    for k in range(count):
+    for k in range(targets):
         pose = arm.pose(rne.random_configuration(robot, rng))
         if k % 2:
             direction = rng.normal(size=3)
@@ -107,21 +111,6 @@ def random_targets(name: str, count: int, seed: int) -> None:
             assert np.linalg.norm((arm.pose(arm.reference.q) - pose)[:3, 3]) < 2.5e-4
         arm.check_limits()
     assert good >= 0.95 * reachable
-
-
-@pytest.mark.parametrize(("name", "targets"), [
-    ("puma560", 2), *(pytest.param(name, 500, marks=pytest.mark.soak) for name in LINKS),
-])
-def test_random_targets_in_and_out_of_reach(name, targets):
-    random_targets(name, targets, 4)
-
-
-@pytest.mark.parametrize("name", LINKS)
-@pytest.mark.parametrize(
-    "targets", [pytest.param(5, marks=pytest.mark.slow), pytest.param(500, marks=pytest.mark.soak)]
-)
-def test_many_random_targets(name, targets):
-    random_targets(name, targets, 4)
 
 
 def test_the_way_is_straight_and_within_the_speeds_of_the_pose():
