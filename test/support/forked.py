@@ -176,7 +176,7 @@ def _execute(request: Mapping[str, Any], output: int) -> None:
     os.chdir(request["folder"])
     sys.path[1:1] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     if os.environ.get("PYTHONUNBUFFERED") and isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(write_through=True)
+        sys.stdout.reconfigure(line_buffering=True)  # `write_through` leaves 8 kB in the buffer of bytes
     kind, *words = request["arguments"]
     if kind == "-m":
         sys.path[0], sys.argv = "", words
