@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -15,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-import yaml
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.srv import SetParametersAtomically
@@ -23,7 +21,8 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
-from support.frozen import freezable, freeze, thaw
+from support.commanded_arm import LEFT, PATIENCE, ROOT, SIMULATOR, arm, own_domain, own_lines, rne
+from support.frozen import freeze, thaw
 
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.with_ros.state import trouble
@@ -33,66 +32,21 @@ from rne_dynamics.recording.yaml_files import write_trajectory
 from rne_dynamics.ros.sessions.processes import NodeProcess, session_node, wait_until
 from rne_dynamics.ros.sessions.running_nodes import RunningNode, RunningNodes, read_parameters, set_parameters
 
-from .peer import PATIENCE
-
-ROOT = Path(__file__).resolve().parents[2]
-#: No other test uses it: `rne stop` stops every controller that it finds.
-DOMAIN = {"ROS_DOMAIN_ID": str(110 + os.getpid() % 100)}
 #: Of planar2, rad/s.
 VELOCITY = [6.0, 6.0]
-LEFT, RIGHT, PUSHED = (f"/{place}/computed_torque_controller" for place in ("left", "right", "pushed"))
-#: In lock-step, so that a busy computer slows the arm down and changes nothing else.
-SIMULATOR = {"robot_description": "planar2", "rate": 100.0, "publish_clock": True, "lockstep": True,
-             "lockstep_timeout": 60.0, "on_command_timeout": "brake"}
-CONTROLLER = {
-    "robot_description": "planar2", "use_sim_time": True, "diagnostics_period": 0.5,
-    "startup_check": {"duration": 0.1}, "start": {"ramp_time": 0.1},
-    "stop": {"brake_time": 0.1, "hold_time": 0.1, "ramp_time": 0.1},
-    "limits": {"joint1": {"position_margin": 0.1}},
-    "gains": {j: {"p": 400.0, "d": 40.0} for j in ("joint1", "joint2")},
-}
+RIGHT, PUSHED = (f"/{place}/computed_torque_controller" for place in ("right", "pushed"))
 
 
 @pytest.fixture(scope="module", autouse=True)
 def domain() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in DOMAIN.items():
-            patch.setenv(name, value)
-        patch.setattr("rne_dynamics.cli.with_ros.state.REPORTS", PATIENCE)
+    with own_domain():
         yield
-
-
-@contextlib.contextmanager
-def arm(
-    folder: Path, namespace: str, controller: str = "computed_torque_controller", remapped: tuple[str, ...] = ()
-) -> Iterator[list[NodeProcess]]:
-    with contextlib.ExitStack() as stack:
-        processes = []
-        floats = controller == "gravity_compensation"
-        own = {name: value for name, value in CONTROLLER.items() if not (floats and name == "gains")}
-        for module, parameters in (("simulator", SIMULATOR), (controller, own)):
-            file = folder / f"{namespace.strip('/')}_{module}.yaml"
-            file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
-            ros = ["--ros-args", "--params-file", str(file), "-r", f"__ns:={namespace}"]
-            ros += ["-r", f"/clock:={namespace}/clock", *(word for rule in remapped for word in ("-r", rule))]
-            processes.append(stack.enter_context(freezable(module, ros, folder, DOMAIN)))
-        wait_until(lambda: all("ready: " in p.output() for p in processes), PATIENCE, "both nodes", processes)
-        wait_until(lambda: "holding" in processes[1].output(), PATIENCE, "the arm to be held", processes)
-        yield processes
 
 
 @pytest.fixture(scope="module")
 def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[NodeProcess]]:
     with arm(tmp_path_factory.mktemp("left"), "/left") as processes:
         yield processes
-
-
-def rne(*words: str, first: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """The command in a process; `first`: folder in which modules are searched before all others."""
-    return subprocess.run(
-        [sys.executable, "-m", "rne_dynamics.cli.main", *words], check=False, capture_output=True, text=True,
-        timeout=200, env={**os.environ, "PYTHONPATH": f"{first}:{ROOT}"},
-    )
 
 
 def send(*words: str, first: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -321,75 +275,6 @@ def test_motions_are_sent_judged_and_cancelled(left, capsys):
     assert home.returncode == 0, home.stderr
 
 
-#: Forks a process for each instant, which runs `rne send` and interrupts itself when that function of that file is
-#: called for the first time. Imports are made once, before; what sends no motion runs in parallel.
-INTERRUPTED = """
-import os, signal, sys
-import rne_dynamics.cli.main, rne_dynamics.cli.with_ros.send, rne_dynamics.ros.sessions.in_process
-from rne_dynamics.cli.start import main
-
-def run(number, file, name):
-    def look(frame, event, argument):
-        code = frame.f_code
-        if event == "call" and code.co_name == name and code.co_filename.endswith(f"/rne_dynamics/{{file}}.py"):
-            sys.setprofile(None)
-            os.kill(os.getpid(), signal.SIGINT)
-
-    for stream in ("stdout", "stderr"):
-        os.dup2(os.open(f"{folder}/{{number}}.{{stream}}", os.O_CREAT | os.O_WRONLY), getattr(sys, stream).fileno())
-    sys.argv = ["rne", "send", "joint1=0.3", "--duration", "0.5", "--node", {node!r}]
-    sys.setprofile(look)
-    sys.exit(main())
-
-def wait():
-    process, status = os.wait()
-    with open(f"{folder}/{{running.pop(process)}}.code", "w") as file:
-        file.write(str(os.waitstatus_to_exitcode(status)))
-
-running = {{}}
-for number, (file, name) in enumerate({instants!r}):
-    while len(running) >= (1 if number >= {first!r} else {together!r}):
-        wait()
-    process = os.fork()
-    if not process:
-        run(number, file, name)
-    running[process] = number
-while running:
-    wait()
-"""
-INSTANTS = (  # in the order in which they come; the motion is sent in `_send`
-    ("cli/arguments", "declare"), ("ros/sessions/running_nodes", "__init__"), ("ros/sessions/running_nodes", "look"),
-    ("ros/sessions/running_nodes", "read_model"), ("control/motion/limits", "parse_goal"),
-    ("ros/sessions/running_nodes", "__exit__"), ("ros/sessions/in_process", "send"), ("ros/node/process", "run"),
-    ("ros/node/process", "end_with_parent"), ("ros/move", "__init__"), ("ros/move", "build"),
-    ("ros/node/process", "settle"), ("ros/move", "begin"), ("ros/move", "_on_state"), ("ros/move", "_send"),
-    ("ros/move", "_judge"), ("ros/move", "_finish"), ("ros/node/process", "serve_last_requests"),
-    ("ros/node/process", "__exit__"), ("cli/start", "ended"),
-)  # fmt: skip
-#: The first of them with a motion.
-SENT = INSTANTS.index(("ros/move", "_send"))
-
-
-@pytest.fixture(scope="module")
-def interrupted(left, tmp_path_factory) -> Path:
-    """Exit code and output of a process for each instant."""
-    folder = tmp_path_factory.mktemp("interrupted")
-    script = INTERRUPTED.format(folder=folder, node=LEFT, instants=INSTANTS, first=SENT, together=4)
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=600, env={**os.environ, "PYTHONPATH": str(ROOT)})
-    return folder
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("file", "name"), INSTANTS)
-def test_send_interrupted_at_any_instant_is_130_and_a_line(interrupted, file, name):
-    number = INSTANTS.index((file, name))
-    code, out, error = ((interrupted / f"{number}.{part}").read_text() for part in ("code", "stdout", "stderr"))
-    assert code == "130", error
-    assert error.endswith("interrupted\n")
-    assert error.count("\n") == 1
-    assert ("moving for" in out) is (number >= SENT)
-
-
 @pytest.mark.slow
 def test_setpoints_on_another_topic_are_not_taken_for_joint_states(tmp_path, capsys):
     with arm(tmp_path, "/streamed", remapped=("~/setpoints:=/x/zz_servo",)):
@@ -402,7 +287,7 @@ def test_an_arm_that_floats_is_sent_nowhere(tmp_path):
     with arm(tmp_path, "/floating", "gravity_compensation"):
         refused = rne("send", "joint1=0.1", "--node", "/floating/gravity_compensation")
     assert refused.returncode == 1
-    assert refused.stderr == (
+    assert own_lines(refused.stderr) == (
         "rne send: /floating/gravity_compensation follows no trajectories; use computed_torque_controller\n"
     )
 
