@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.commanded_arm import LEFT, ROOT, arm, own_domain, own_lines
+from support.commanded_arm import LEFT, ROOT, arm, own_domain
 
 from rne_dynamics.ros.sessions.processes import NodeProcess
 
@@ -93,7 +93,6 @@ def test_send_interrupted_at_any_instant_is_130_and_a_line(interrupted, file, na
     number = INSTANTS.index((file, name))
     code, out, error = ((interrupted / f"{number}.{part}").read_text() for part in ("code", "stdout", "stderr"))
     assert code == "130", error
-    error = own_lines(error)
     assert error.endswith("interrupted\n")
     assert error.count("\n") == 1
     assert ("moving for" in out) is (number >= SENT)

@@ -32,8 +32,6 @@ CONTROLLER = {
 }
 #: Longest wait for what happens sooner or later, s.
 PATIENCE = 180.0
-#: In lines of the ROS middleware that change nothing: SIGKILL leaves files in shared memory.
-MIDDLEWARE = "RTPS_TRANSPORT_SHM"
 
 
 @contextlib.contextmanager
@@ -72,8 +70,3 @@ def rne(*words: str, first: Path = ROOT) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "rne_dynamics.cli.main", *words], check=False, capture_output=True, text=True,
         timeout=200, env={**os.environ, "PYTHONPATH": f"{first}:{ROOT}"},
     )
-
-
-def own_lines(error: str) -> str:
-    """What the command itself has printed to standard error."""
-    return "".join(line for line in error.splitlines(keepends=True) if MIDDLEWARE not in line)
