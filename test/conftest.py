@@ -37,8 +37,8 @@ os.environ.pop("COLUMNS", None)
 # before numpy is: threads of linear algebra that wait for each other on a busy machine take five times the time
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # before rclpy is imported anywhere: one domain for each test process, and no discovery beyond this machine
-here = os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST") == "LOCALHOST"
-if here and os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps").startswith("rmw_fastrtps"):
+local = os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST") == "LOCALHOST"
+if local and os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps").startswith("rmw_fastrtps"):
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"  # with another one the profile has no effect
     for release in ("FASTRTPS", "FASTDDS"):  # Jazzy's name, and Kilted's
         os.environ[f"{release}_DEFAULT_PROFILES_FILE"] = str(TESTS / "support" / "udp.xml")

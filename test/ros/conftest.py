@@ -17,7 +17,8 @@ from support.forked import ForkedNode
 
 from rne_dynamics.ros.sessions.processes import NodeProcess
 
-from .peer import NUMBERS, Peer, SteppedPeer, end_together
+from . import commanded_arm
+from .peer import NUMBERS, PATIENCE, Peer, SteppedPeer, end_together
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -91,3 +92,20 @@ def in_lockstep(start: Start, namespace: str) -> Iterator[Callable[..., tuple[No
             return process, peer
 
         yield begin
+
+
+@pytest.fixture(scope="module")
+def own_domain() -> Iterator[None]:
+    """Commands of this process are in the domain of `commanded_arm`, and wait for reports however long they take."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in commanded_arm.DOMAIN.items():
+            patch.setenv(name, value)
+        patch.setattr("rne_dynamics.cli.with_ros.state.REPORTS", PATIENCE)
+        yield
+
+
+@pytest.fixture(scope="module")
+def left(own_domain: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[NodeProcess]]:
+    """An arm in the namespace /left, with its controller."""
+    with commanded_arm.arm(tmp_path_factory.mktemp("left"), "/left") as processes:
+        yield processes

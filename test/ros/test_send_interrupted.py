@@ -5,26 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.commanded_arm import LEFT, ROOT, arm, own_domain
 
-from rne_dynamics.ros.sessions.processes import NodeProcess
-
-
-@pytest.fixture(scope="module", autouse=True)
-def domain() -> Iterator[None]:
-    with own_domain():
-        yield
-
-
-@pytest.fixture(scope="module")
-def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[NodeProcess]]:
-    with arm(tmp_path_factory.mktemp("left"), "/left") as processes:
-        yield processes
-
+from .commanded_arm import LEFT, ROOT
 
 #: Forks a process for each instant, which runs `rne send` and interrupts itself when that function of that file is
 #: called for the first time. Imports are made once, before; what sends no motion runs in parallel.

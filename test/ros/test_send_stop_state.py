@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
-from support.commanded_arm import LEFT, PATIENCE, ROOT, SIMULATOR, arm, own_domain, rne
 from support.frozen import freeze, thaw
 
 from rne_dynamics.cli.main import main
@@ -29,24 +27,16 @@ from rne_dynamics.cli.with_ros.state import trouble
 from rne_dynamics.cli.with_ros.stop import await_rest
 from rne_dynamics.control.trajectory import SampledTrajectory, quintic_duration
 from rne_dynamics.recording.yaml_files import write_trajectory
-from rne_dynamics.ros.sessions.processes import NodeProcess, session_node, wait_until
+from rne_dynamics.ros.sessions.processes import session_node, wait_until
 from rne_dynamics.ros.sessions.running_nodes import RunningNode, RunningNodes, read_parameters, set_parameters
 
+from .commanded_arm import LEFT, ROOT, SIMULATOR, arm, rne
+from .peer import PATIENCE
+
+pytestmark = pytest.mark.usefixtures("own_domain")
 #: Of planar2, rad/s.
 VELOCITY = [6.0, 6.0]
 RIGHT, PUSHED = (f"/{place}/computed_torque_controller" for place in ("right", "pushed"))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def domain() -> Iterator[None]:
-    with own_domain():
-        yield
-
-
-@pytest.fixture(scope="module")
-def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[NodeProcess]]:
-    with arm(tmp_path_factory.mktemp("left"), "/left") as processes:
-        yield processes
 
 
 def send(*words: str, first: Path = ROOT) -> subprocess.CompletedProcess[str]:

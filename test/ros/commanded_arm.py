@@ -9,12 +9,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 import yaml
+from support.frozen import freezable
 
 from rne_dynamics.ros.sessions.processes import NodeProcess, wait_until
 
-from .frozen import freezable
+from .peer import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 #: No other test uses it: `rne stop` stops every controller that it finds. Up to 101, above which ports are others'.
@@ -30,18 +30,6 @@ CONTROLLER = {
     "limits": {"joint1": {"position_margin": 0.1}},
     "gains": {j: {"p": 400.0, "d": 40.0} for j in ("joint1", "joint2")},
 }
-#: Longest wait for what happens sooner or later, s.
-PATIENCE = 180.0
-
-
-@contextlib.contextmanager
-def own_domain() -> Iterator[None]:
-    """Commands of this process are in that domain, and wait for reports however busy the computer is."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in DOMAIN.items():
-            patch.setenv(name, value)
-        patch.setattr("rne_dynamics.cli.with_ros.state.REPORTS", PATIENCE)
-        yield
 
 
 @contextlib.contextmanager
