@@ -52,7 +52,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.control.control_law import Reference
+from rne_dynamics.control.control_law import FEEDBACK, FRICTION, Reference, TorqueTerms
 from rne_dynamics.control.guards import state_limits as m
 from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.control.guards.state_motion import (
@@ -217,6 +217,7 @@ class StateFilter:
 
     def __init__(self, limits: StateLimits) -> None:
         self._whole, self._clock = np.zeros(m.WHOLE, dtype=np.int64), np.zeros(m.SIZE)
+        self._wholes, self._times = self._whole.data, self._clock.data  # items as numbers of Python
         self._table = np.zeros((m.TABLE, len(limits.joints)))
         self._expected, self._asked, self._push = (
             self._table[row] for row in (m.EXPECTED, m.ASKED, m.PUSH)
@@ -231,7 +232,7 @@ class StateFilter:
         self.stamp, self.late = 0, 0.0
         self._inertia: Array = np.ones(len(limits.joints))
         self.limits = limits
-        self._noted: tuple[float, Reference | None, Array, Array, Array] | None = None
+        self._noted: tuple[float, Reference | None, TorqueTerms | Array, Array] | None = None
         self.change(limits)
         self.accept(1, 0.0, np.zeros(len(limits.joints)), np.zeros(len(limits.joints)))  # compiles before it matters
         self._clock[m.OTHER_AT] = self._clock[m.STRAY_AT] = -np.inf
@@ -268,9 +269,9 @@ class StateFilter:
         self._whole[m.CLOCKED] = self._whole[m.RUSHES] = 0
         self._table[m.DISTRUSTED] = self._table[m.DEAD] = 0.0
 
-    def expect(self, now: float, reference: Reference | None, friction: Array, feedback: Array, inertia: Array) -> None:
-        """Note what the law expects at `now`, s, for readings that stand still; counts for 50 ms; (n,) each."""
-        self._noted = now, reference, friction, feedback, inertia
+    def expect(self, now: float, reference: Reference | None, terms: TorqueTerms | Array, inertia: Array) -> None:
+        """Note what the law expects at `now`, s, for readings that stand still; counts for 50 ms; `inertia`: (n,)."""
+        self._noted = now, reference, terms, inertia
 
     def doubt(self, now: float) -> None:
         """The joints do not get what `expect` has noted, at `now`, s: what they need is not learnt from that."""
@@ -280,9 +281,9 @@ class StateFilter:
         """Take over what `expect` has noted: a microsecond that need not pass before the effort is sent."""
         if self._noted is None:
             return
-        now, reference, friction, feedback, inertia = self._noted
+        now, reference, terms, inertia = self._noted
         self._noted = None
-        np.add(friction, feedback, out=self._push)
+        np.add(terms[FRICTION], terms[FEEDBACK], out=self._push)
         self._push /= inertia
         if inertia is not self._inertia:
             self._inertia = inertia
@@ -319,7 +320,7 @@ class StateFilter:
             self.settle()
         number = sequence if sequence is not None and sequence < _LAST else -1
         code = check_state(self._whole, self._clock, self._table, q, qd, stamp, arrival, number, velocity_missing)
-        self.stamp, self.late = int(self._whole[m.STAMP]), float(self._clock[m.LATER])
+        self.stamp, self.late = self._wholes[m.STAMP], self._times[m.LATER]
         if code == m.WRONG_SHAPE:
             raise ControlError(f"q has shape {q.shape}, qd {qd.shape}; there are {len(self.limits.joints)} joints")
         if code > m.NEW_BASE:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,17 +72,6 @@ def _limited(law: Array, place: Array, speed: Array, memory: Array, answer: Arra
     return together | RUNAWAY if fast and together >= 0 else together
 
 
-class Answer(NamedTuple):
-    """What is to be sent, and why."""
-
-    #: The command's terms, in the order of `TorqueTerms`, and what the limits leave of it; `rows` (6, n) ends with
-    #: that.
-    rows: Array
-    limited: Limited
-    #: Whether a joint is faster than `OVERSPEED` times its limit.
-    runaway: bool
-
-
 class QuickAnswer:
     """`Torques.tracking` and `EffortLimiter.limit` of an open arm in one call, without terms `compensated`."""
 
@@ -108,8 +97,12 @@ class QuickAnswer:
     def answer(
         self, q: Array, qd: Array, reference: Reference, feedback: float, integral: Array, limiter: EffortLimiter,
         dt: float, place: Array, speed: Array,
-    ) -> Answer:
-        """The answer at a state, (n,) each, `dt` after the last, s; limits hold at measured `place` and `speed`."""
+    ) -> tuple[Array, Limited, bool]:
+        """The answer at a state, (n,) each, `dt` after the last, s; limits hold at measured `place` and `speed`.
+
+        Rows, (6, n), of the command's terms, in the order of `TorqueTerms`, and of what the limits leave of it; that as
+        `Limited`; whether a joint is faster than `OVERSPEED` times its limit.
+        """
         law = self._law
         self._step[0] = dt
         if integral is not self._integral:
@@ -123,4 +116,4 @@ class QuickAnswer:
             limiter.judge(together, dt, command, flags)  # raises
         # the memory of flags that are all zero is used again: it is never read
         limited = _new(Limited, (command, flags.copy() if changed else flags, changed != 0))
-        return _new(Answer, (answer, limited, together >= RUNAWAY))
+        return answer, limited, together >= RUNAWAY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rne_dynamics.control.control_law import FEEDBACK, FRICTION, GRAVITY, Reference, TorqueTerms
+from rne_dynamics.control.control_law import FEEDBACK, GRAVITY, Reference, TorqueTerms
 from rne_dynamics.control.guards.effort_limiter import EFFORT, RATE, STOP, VELOCITY, Limited
 from rne_dynamics.control.supervision.inputs import ContactReaction, WrenchInput
 from rne_dynamics.control.supervision.loop_watch import Measured
@@ -29,10 +29,12 @@ class Efforts:
         self._machine, self._stream, self._queue = machine, machine.stream, machine.queue
         self._torques, self._output = machine.torques, machine.output
         n = machine.settings.robot.n
-        self._command, self._gravity = np.full(n, np.nan), np.zeros(n)  # those of the last effort
+        # the last effort: as sent, its terms, and the fraction of gravity in them
+        self._command, self._support = np.full(n, np.nan), 1.0
+        self._terms: TorqueTerms | Array = np.zeros((len(TorqueTerms._fields), n))
         self.contact, self.wrenches = ContactReaction(machine), WrenchInput(machine)
         self._acting = 0  # stamp for which the effort is computed
-        self._feedback: Array | None = None  # that of the last answer along a reference
+        self._along = False  # whether the last answer was along a reference
         #: Whether the last effort was for a reference or a hand, so that `settle` has something to do.
         self.followed = False
 
@@ -77,16 +79,16 @@ class Efforts:
         if torques.predictor is not None:
             expected = torques.predictor.predict(q, qd, stream.stamp, stamp, reference.qd)
             reference = queue.ahead(stamp + torques.predictor.ahead)
-        if torques.quick is None or torques.change.under_way:
+        if torques.quick is None or torques.change.former:
             at = expected or (q, qd)
             terms = torques.tracking(at[0], at[1], reference, feedback)
-            stream.filter.expect(now, reference, terms.friction, terms.feedback, torques.held)
+            stream.filter.expect(now, reference, terms, torques.held)
             return self._limited(terms, now)
         rows, limited, runaway = self._output.track(
             torques, torques.quick, q, qd, reference, feedback, now, machine.counters, expected
         )
-        stream.filter.expect(now, reference, rows[FRICTION], rows[FEEDBACK], torques.held)
-        return self._answered(rows, rows[GRAVITY], limited, runaway, now)
+        stream.filter.expect(now, reference, rows, torques.held)
+        return self._answered(rows, limited, runaway, now)
 
     def _without_reference(self, now: float) -> Effort | None:
         """The effort where no reference is followed; None where one is: in a stop that still decelerates along it."""
@@ -107,22 +109,21 @@ class Efforts:
         stream = self._stream
         limited = self._output.answer(terms, now, stream.q, stream.qd, self._machine.counters, fade)
         runaway = bool((np.abs(stream.qd) > OVERSPEED * self._output.velocity.now).any())
-        return self._answered(terms, terms.gravity / max(fade, ROUNDING), limited, runaway, now)
+        return self._answered(terms, limited, runaway, now, fade)
 
     def _answered(
-        self, terms: TorqueTerms | Array, gravity: Array, limited: Limited, runaway: bool, now: float
+        self, terms: TorqueTerms | Array, limited: Limited, runaway: bool, now: float, support: float = 1.0
     ) -> Effort:
-        """Let every part take note of an effort."""
+        """Let every part take note of an effort, with a fraction of gravity."""
         machine, stream, torques, mode = self._machine, self._stream, self._torques, self._machine.mode
         late, command = stream.filter.late, limited.command
-        self._gravity = gravity
-        along = self.followed and mode is not FLOATING
-        self._feedback = terms[FEEDBACK] if along else None
+        self._terms, self._support = terms, support
+        self._along = along = self.followed and mode is not FLOATING
         if not along and self.wrenches.fade.active:
             self.wrenches.rest()
         if not self.followed:
             self.contact.rest()
-        if along and late < GAP:  # feedback to an old state says nothing of the model
+        if now >= torques.missed.due and along and late < GAP:  # feedback to an old state says nothing of the model
             self._learn(now, terms, limited)
         if limited.any and (limited.flags & (EFFORT | STOP | VELOCITY)).any():
             stream.filter.doubt(now)
@@ -151,7 +152,7 @@ class Efforts:
         terms = torques.damped(stream.q, stream.qd, support)
         # for dead reckoning of joints whose reading is frozen: the damping of the others moves them too
         own = torques.held * torques.inverse.dot(terms.feedback)
-        stream.filter.expect(now, None, terms.friction, own, torques.held)
+        stream.filter.expect(now, None, terms._replace(feedback=own), torques.held)
         missed = torques.missed.weight(terms.gravity)
         return terms._replace(feedback=terms.feedback + support * stream.filter.borne + missed)
 
@@ -210,12 +211,18 @@ class Efforts:
             machine.stop = Stop(now, now, 0.0)
             machine.cause += "; the motors do not brake it, so the efforts are cut"
         machine.at_rest(now)
-        self._gravity = terms.gravity / max(support, ROUNDING)
+        self._terms, self._support, self._along = terms, support, False
         limited = self._output.approach(allowed, terms, now, stream.q, machine.counters)
         runaway.sent(limited.command)
         return Effort(limited.command, terms, machine.through(now, limited))
 
     # -- without joint states -----------------------------------------------------------------------------------------
+
+    @property
+    def _gravity(self) -> Array:
+        """The model's gravity where the last effort was for, N·m or N; shape (n,)."""
+        gravity: Array = self._terms[GRAVITY] / max(self._support, ROUNDING)
+        return gravity
 
     def bridge(self, now: float) -> Effort | None:
         """Feedforward along the reference until the next state or the time-out; None if that is what was sent last.
@@ -225,7 +232,7 @@ class Efforts:
         machine, stream, torques = self._machine, self._stream, self._torques
         if self.followed:  # nobody has called `settle`
             self.settle()
-        age, answer = now - stream.arrival, self._feedback
+        age, answer = now - stream.arrival, self._terms[FEEDBACK] if self._along else None
         if machine.mode is FLOATING or not machine.drives or machine.at_rest(now):
             terms, answer = torques.only_support(self._gravity, machine.stop.support(now)), None
         else:
@@ -241,7 +248,7 @@ class Efforts:
         limited = self._output.approach(terms.total, terms, now, stream.q, machine.counters)
         self._command = limited.command
         self.contact.bridge(limited.command)
-        if answer is not None and age < BURST:
+        if answer is not None and age < BURST and now >= torques.missed.due:
             self._learn(now, terms, limited)
         return Effort(limited.command, terms, machine.through(now, limited))
 
@@ -253,7 +260,7 @@ class Efforts:
             try:
                 stamp = began + round((now - arrival) * NANOSECONDS)
                 terms = self._torques.along(self._queue.advance(stamp, machine.speed, reckoning=True), braking=True)
-                self._gravity = terms.gravity
+                self._terms, self._support = terms, 1.0
             except RneDynamicsError:  # loops that do not close there: gravity of the last good state stays
                 machine.counters.refusal = "the braking motion has no solution"
         machine.counters.dead_reckoned += 1

@@ -174,22 +174,18 @@ class LawChange:
         self._wrench = np.zeros((2, 6))
         self.finish(law)
 
-    @property
-    def under_way(self) -> bool:
-        """Whether the effort is not that of `law` alone."""
-        return bool(self._former)
-
     def finish(self, law: ControlLaw | None) -> None:
         """Let a law be in force at once."""
         self._apply(law)
         self.law = law
-        self._former: list[_Former] = []
+        #: Laws that were in force, as long as the effort is not that of `law` alone.
+        self.former: list[_Former] = []
         self._next: ControlLaw | None = None
         self._share = 1.0
 
     def act_after(self, delay: float, period: float) -> None:
         """Pass on the delay from a state until its effort acts, and the time between states, s."""
-        for law in (self.law, self._next, *(former.law for former in self._former)):
+        for law in (self.law, self._next, *(former.law for former in self.former)):
             own: Callable[[float, float], None] | None = getattr(law, "act_after", None)
             if own is not None:
                 own(delay, period)
@@ -198,7 +194,7 @@ class LawChange:
         """Pass on a wrench, as of `WrenchFade.rows`, also to laws that are still to come."""
         self._wrench = rows
         self._apply(self.law)
-        for former in self._former:
+        for former in self.former:
             self._apply(former.law)
 
     def _apply(self, law: ControlLaw | None) -> None:
@@ -216,22 +212,22 @@ class LawChange:
         time = getattr(law, "fade_time", 0.0) if same else FADE_TIME
         if self.law is not None and other_load(law.robot, self.law.robot):
             time = max(time, LOAD_TIME)
-        fades = any(former.law is law for former in self._former)  # one that has a state answers once a cycle
-        if fades or len(self._former) == MOST_FADING or (self.under_way and not time > 0.0):
+        fades = any(former.law is law for former in self.former)  # one that has a state answers once a cycle
+        if fades or len(self.former) == MOST_FADING or (self.former and not time > 0.0):
             self._next = law
         elif self.law is None or not time > 0.0:
             self.law = law
         else:
-            for former in self._former:
+            for former in self.former:
                 former.share *= 1.0 - self._share
-            self._former.append(_Former(self.law, self._share, integral))
+            self.former.append(_Former(self.law, self._share, integral))
             self.law, self._next, self._share, self._time, self._difference = law, None, 0.0, time, 0.0
 
     def keep_effort(
         self, q: Array, qd: Array, reference: Reference, posture: Array | None, base: BaseMotion | None
     ) -> None:
         """Let the efforts of former laws at a state fade, not their answers to another reference."""
-        for former in self._former:
+        for former in self.former:
             if former.feedback is None:
                 former.feedback = terms_of(former.law, q, qd, reference, former.integral, posture, base).feedback
 
@@ -242,10 +238,10 @@ class LawChange:
         """The efforts for one cycle; see `terms_of`."""
         law: Any = self.law
         after = terms_of(law, q, qd, reference, integral, posture, base)
-        if not self._former:
+        if not self.former:
             return after
         before = np.zeros((len(TorqueTerms._fields), len(q)))
-        for former in self._former:
+        for former in self.former:
             terms = terms_of(former.law, q, qd, reference, former.integral, posture, base)
             if former.feedback is not None:
                 terms = terms._replace(feedback=former.feedback)
@@ -255,12 +251,12 @@ class LawChange:
 
     def advance(self, dt: float, integral: Array) -> None:
         """Let the share of the new law grow over `dt`, s, at most `LONGEST_STEP`; `integral`: ∫e now, (n,)."""
-        if not self._former or self.law is None:
+        if not self.former or self.law is None:
             return
         step = min(max(dt, 0.0), LONGEST_STEP)
         self._share += step * min(1.0 / self._time, FASTEST_FADE / max(self._difference, 1e-9))
         if self._share >= 1.0:
             law, self._next = self._next, None
-            self._former, self._share = [], 1.0
+            self.former, self._share = [], 1.0
             if law is not None:
                 self.begin(law, integral)

@@ -37,7 +37,7 @@ from rne_dynamics.control.guards import effort_limits as rows
 from rne_dynamics.control.guards.effort_limiter import EFFORT, RATE, SPEED, STOP, VELOCITY, EffortLimiter, Limited
 from rne_dynamics.control.guards.effort_limits import EffortLimits, VelocityInForce
 from rne_dynamics.control.parameters import joint_name
-from rne_dynamics.control.supervision.answer import Answer, QuickAnswer
+from rne_dynamics.control.supervision.answer import QuickAnswer
 from rne_dynamics.control.supervision.payload_estimate import friction_bound
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.torques import Torques
@@ -203,14 +203,15 @@ class Output:
     def track(
         self, torques: Torques, quick: QuickAnswer, q: Array, qd: Array, reference: Reference, feedback: float,
         now: float, counters: Counters, expected: tuple[Array, Array] | None = None,
-    ) -> Answer:
+    ) -> tuple[Array, Limited, bool]:
         """The effort along a reference at a measured state; the law answers for the `expected` one, if given."""
         place, speed = expected or (q, qd)
         if torques.integrates:
             torques.tracked = reference, place
-        step = min(now - self.at, LONGEST_STEP)
-        answer = quick.answer(place, speed, reference, feedback, torques.integral, self.limiter, step, q, qd)
-        self._note(answer.limited, answer.rows, now, q, counters)
+        answer = quick.answer(
+            place, speed, reference, feedback, torques.integral, self.limiter, self._step(now), q, qd
+        )
+        self._note(answer[1], answer[0], now, q, counters)
         return answer
 
     def approach(self, effort: Array, terms: TorqueTerms, now: float, q: Array, counters: Counters) -> Limited:
@@ -218,7 +219,8 @@ class Output:
         return self._note(self.limiter.approach(effort, self._step(now)), terms, now, q, counters)
 
     def _step(self, now: float) -> float:
-        return min(now - self.at, LONGEST_STEP)
+        step = now - self.at
+        return step if step < LONGEST_STEP else LONGEST_STEP  # a call of `min` takes four times as long
 
     def _note(self, limited: Limited, terms: TorqueTerms | Array, now: float, q: Array, counters: Counters) -> Limited:
         self.at = now

@@ -14,6 +14,8 @@ from rne_dynamics.model.inertia import Array
 
 #: Usual periods without a state after which feedforward replaces the last effort, where that is longer than `GAP`.
 PERIODS = 3.0
+#: What counts as the shortest of these periods, s.
+SHORTEST = GAP / PERIODS
 
 
 class RateWatch:
@@ -128,9 +130,10 @@ class StateStream:
         taken = self.filter.stamp
         self.good, self.doubted = self.good + 1, False
         if self.good > 1:  # not over a gap
-            passed = max((taken - self.stamp) / NANOSECONDS, GAP / PERIODS)
-            self.period = min(passed, 1.02 * self.period)
-            self.gap = max(GAP, PERIODS * self.period)
+            passed, most = (taken - self.stamp) / NANOSECONDS, 1.02 * self.period
+            period = passed if passed < most else most
+            self.period = period if period > SHORTEST else SHORTEST
+            self.gap = PERIODS * self.period
         self.stamp, self.arrival, self.reported = taken, now, reported
         return fresh
 

@@ -60,13 +60,14 @@ class MissedEffort:
     def forget(self) -> None:
         """No effort is known any more."""
         self._efforts: deque[tuple[TorqueTerms | Array, Array]] = deque(maxlen=FITTED)
-        self._at, self._fit = -math.inf, np.zeros(0)
+        #: When the next effort is to be noted, s.
+        self.due = -math.inf
+        self._fit = np.zeros(0)
 
     def note(self, now: float, terms: TorqueTerms | Array, command: Array) -> None:
-        """Remember what was sent at `now`, (n,), limits included, and the law's terms."""
-        if now - self._at >= FIT_PERIOD:
-            self._at, self._fit = now, np.zeros(0)
-            self._efforts.append((terms, command))
+        """Remember what was sent at `now`, when it is due, (n,), limits included, and the law's terms."""
+        self.due, self._fit = now + FIT_PERIOD, np.zeros(0)
+        self._efforts.append((terms, command))
 
     def weight(self, gravity: Array) -> Array:
         """Support that an arm of other masses needs besides the model's `gravity`, N·m or N; shape (n,)."""

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.filtered import NOW, Stream, limits
 
-from rne_dynamics.control.control_law import Reference
+from rne_dynamics.control.control_law import Reference, TorqueTerms
 from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.errors import ControlError, StateError, StateProblem
 
@@ -234,9 +234,9 @@ def test_what_the_law_expects_counts_for_the_next_state_settled_or_not():
         for stream in (one, other, neither):
             stream.state(1e-3 * k, (0.0, 0.5e-3 * k), (0.0, 0.5))
             if stream is not neither:
-                feedback = np.array([0.01 * k, 0.0])
+                terms = TorqueTerms(*np.zeros((4, 2)), feedback=np.array([0.01 * k, 0.0]))
                 reference = Reference(np.zeros(2), np.full(2, 0.5), np.zeros(2))
-                stream.filter.expect(1e-3 * k, reference, np.zeros(2), feedback, np.full(2, 0.5))
+                stream.filter.expect(1e-3 * k, reference, terms, np.full(2, 0.5))
         one.filter.settle()
     for stream in (one, other, neither):
         stream.state(0.02, (0.0, 0.01), (0.0, 0.5))
@@ -248,7 +248,7 @@ def test_what_the_law_expected_before_a_reset_does_not_count_after_it():
     one, other = Stream(), Stream()
     for stream in (one, other):
         stream.state(0.001)
-    other.filter.expect(0.001, Reference(*np.ones((3, 2))), np.ones(2), np.ones(2), np.ones(2))
+    other.filter.expect(0.001, Reference(*np.ones((3, 2))), np.ones((5, 2)), np.ones(2))
     for stream in (one, other):
         stream.filter.reset()
         stream.state(0.002)

@@ -88,7 +88,7 @@ def test_what_is_not_finite_is_refused_and_changes_nothing(robot):
     rng = np.random.default_rng(1)
     q, qd, reference = state(rng, 0.1)
     assert torques.quick is not None
-    before = output.track(torques, torques.quick, q, qd, reference, 1.0, STEP, counters).limited.command.copy()
+    before = output.track(torques, torques.quick, q, qd, reference, 1.0, STEP, counters)[1].command.copy()
     for what, value in itertools.product(range(5), (np.nan, 1e200)):
         bad = [q.copy(), qd.copy(), *(x.copy() for x in reference)]
         bad[what][3] = value
@@ -143,7 +143,7 @@ def test_a_reference_in_rows_is_the_same_reference_also_after_a_pickle():
     answers = []
     for given in (reference, rows, pickle.loads(pickle.dumps(rows)), rows):
         output.start_from(np.zeros(N), np.zeros(N))
-        answers.append(output.track(torques, torques.quick, q, qd, given, 1.0, 0.0, Counters()).rows[:-1])
+        answers.append(output.track(torques, torques.quick, q, qd, given, 1.0, 0.0, Counters())[0][:-1])
     for other in answers[1:]:
         np.testing.assert_array_equal(other, answers[0])
 
@@ -158,7 +158,7 @@ def test_limits_hold_for_the_measured_state_and_the_law_for_the_expected_one():
     for name, at, law in (("plain", expected, None), ("both", (q, qd), expected), ("fast", (q, 9.0 + qd), expected)):
         output.start_from(np.zeros(N), np.zeros(N))
         answers[name] = output.track(torques, torques.quick, *at, reference, 1.0, 0.0, counters, law)
-    for one, other in zip(*(named_terms(answers[name].rows) for name in ("plain", "both")), strict=True):
+    for one, other in zip(*(named_terms(answers[name][0]) for name in ("plain", "both")), strict=True):
         np.testing.assert_array_equal(one, other)
-    assert not answers["both"].runaway
-    assert answers["fast"].runaway
+    assert not answers["both"][2]
+    assert answers["fast"][2]

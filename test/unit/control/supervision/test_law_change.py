@@ -97,10 +97,10 @@ def test_the_stiffness_changes_over_half_a_second():
     np.testing.assert_allclose(held.last.terms.feedback, before, rtol=0.01, atol=0.05)
     change = held.supervisor.machine.torques.change
     held.run(0.25, wrenches=push)
-    assert change.under_way
+    assert change.former
     assert change._share == pytest.approx(0.5, abs=0.01)
     held.run(0.3, wrenches=push)
-    assert not change.under_way
+    assert not change.former
 
 
 def test_of_changes_that_come_fast_the_newest_is_made():
@@ -113,7 +113,7 @@ def test_of_changes_that_come_fast_the_newest_is_made():
         for _ in range(600):
             change.advance(1e-3, np.zeros(7))
     assert change.law is laws[4]
-    assert not change.under_way
+    assert not change.former
 
 
 def test_the_integral_stays_when_a_change_follows_another():
@@ -129,7 +129,7 @@ def test_the_integral_stays_when_a_change_follows_another():
         efforts.append(change.terms(PANDA.neutral, zero, reference, integral, None, None).total)
         change.advance(1e-3, integral)
     assert change.law is laws[2]
-    assert not change.under_way
+    assert not change.former
     assert np.abs(np.diff(efforts, axis=0)).max() < 0.02
     assert np.abs(efforts[-1] - efforts[0]).max() > 0.1
 
@@ -139,9 +139,9 @@ def test_a_law_of_the_same_class_without_a_time_is_in_force_at_once():
     change = LawChange(gains[0])
     change.begin(gains[1], np.zeros(7))
     assert change.law is gains[1]
-    assert not change.under_way
+    assert not change.former
     change.begin(find_law("joint_impedance").law(PANDA), np.zeros(7))
-    assert change.under_way
+    assert change.former
 
 
 def test_a_load_that_is_set_in_a_change_is_held_at_once():
