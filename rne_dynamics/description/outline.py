@@ -88,8 +88,10 @@ def read_outline(root: Element, default_name: str, unbounded: Unbounded = _NONE)
     links: dict[str, LinkOutline] = {}
     joints: dict[str, JointOutline] = {}
     if root.tag != "robot":
-        message = f"the root element is <{root.tag}>; it must be <robot>"
-        yield error(root.line, f"<{root.tag}>", message, "give a URDF file, or convert this one to URDF")
+        yield error(
+            root.line, f"<{root.tag}>", f"the root element is <{root.tag}>; it must be <robot>",
+            "give a URDF file, or convert this one to URDF",
+        )
         return Outline(default_name, root, links, joints)
     name = root.attributes.get("name", "").strip()
     if not name:
@@ -108,8 +110,8 @@ def read_outline(root: Element, default_name: str, unbounded: Unbounded = _NONE)
                 joint = yield from _joint(element, named, unbounded.get(named, frozenset()))
                 if joint is not None:
                     joints[named] = joint
-        else:
-            yield from _foreign(element)
+        elif element.tag not in _KNOWN_AT_TOP:
+            yield from _foreign(element, "", ("link", "joint", "transmission"), 0.75)
     if not any(root.all("link")):
         yield error(root.line, "<robot>", "has no <link>; a robot needs at least one", "give the file of a robot")
     return Outline(name or default_name, root, links, joints)
@@ -127,26 +129,15 @@ def _name(element: Element, kind: str, known: Mapping[str, LinkOutline | JointOu
     return None if first or not name.strip() else name
 
 
-def _foreign(element: Element) -> Iterator[Finding]:
-    if element.tag.startswith("xacro:"):
-        yield _xacro(element, "")
-    elif element.tag not in _KNOWN_AT_TOP:
-        yield from _misspelt(element, f"<{element.tag}>", ("link", "joint", "transmission"), 0.75)
-
-
-def _misspelt(element: Element, where: str, known: Iterable[str], cutoff: float) -> Iterator[Finding]:
-    """Yield an element whose tag is similar to a known one."""
-    if near := get_close_matches(element.tag.lower(), known, n=1, cutoff=cutoff):
-        yield warning(
-            element.line, where, "is no URDF element and is ignored", f"write <{near[0]}> if it is meant"
-        )
-
-
-def _xacro(element: Element, where: str) -> Finding:
-    return error(
-        element.line, f"{where}<{element.tag}>", "is a xacro element in a plain URDF",
-        "give the .xacro file by its path, or expand it first with `xacro`",
-    )
+def _foreign(element: Element, within: str, known: Iterable[str], cutoff: float) -> Iterator[Finding]:
+    """Yield an element of xacro, or one whose tag is similar to a known one."""
+    where, near = f"{within}<{element.tag}>", get_close_matches(element.tag.lower(), known, n=1, cutoff=cutoff)
+    yield from first_of(
+        element.line, where,
+        (element.tag.startswith("xacro:"), error, "is a xacro element in a plain URDF",
+         "give the .xacro file by its path, or expand it first with `xacro`"),
+        (bool(near), warning, "is no URDF element and is ignored", f"write <{''.join(near)}> if it is meant"),
+    )  # fmt: skip
 
 
 def _joint(element: Element, name: str, unbounded: frozenset[str]) -> Reading[JointOutline | None]:
@@ -187,10 +178,8 @@ def lint_children(
         seen.setdefault(child.tag, child.line)
         if child.tag in known:
             yield from misspelt_attributes(child, place, known[child.tag])
-        elif child.tag.startswith("xacro:"):
-            yield _xacro(child, f"{where} ")
         else:
-            yield from _misspelt(child, place, known, 0.8)
+            yield from _foreign(child, f"{where} ", known, 0.8)
 
 
 def misspelt_attributes(element: Element, where: str, known: tuple[str, ...]) -> Iterator[Finding]:

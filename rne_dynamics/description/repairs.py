@@ -50,20 +50,20 @@ def repaired(root: Element) -> Reading[Unbounded]:
     return unbounded
 
 
-def _cleaned(element: Element, where: str, once: tuple[str, ...]) -> Iterator[Finding]:
-    yield from _without_xacro(element, f"{where} ")
-    yield from _first_only(element, where, once)
-
-
 def _without_xacro(element: Element, where: str) -> Iterator[Finding]:
     for child in element.children:
         if child.tag.startswith(_XACRO):
-            message = "is a xacro element in a plain URDF; it is ignored, and what it would expand to is missing"
-            yield warning(child.line, f"{where}<{child.tag}>", message, "give the .xacro file, or delete the element")
+            yield warning(
+                child.line, f"{where}<{child.tag}>",
+                "is a xacro element in a plain URDF; it is ignored, and what it would expand to is missing",
+                "give the .xacro file, or delete the element",
+            )
     element.children = [child for child in element.children if not child.tag.startswith(_XACRO)]
 
 
-def _first_only(element: Element, where: str, once: tuple[str, ...]) -> Iterator[Finding]:
+def _cleaned(element: Element, where: str, once: tuple[str, ...]) -> Iterator[Finding]:
+    """Yield xacro elements, and second ones of those allowed `once`; both are removed."""
+    yield from _without_xacro(element, f"{where} ")
     first: dict[str, Element] = {}
     kept = []
     for child in element.children:
@@ -72,8 +72,10 @@ def _first_only(element: Element, where: str, once: tuple[str, ...]) -> Iterator
             kept.append(child)
             continue
         alike = "with the same values" if _same(known, child) else "with other values"
-        message = f"is there twice, first in line {known.line}, {alike}; the first is used"
-        yield warning(child.line, f"{where} <{child.tag}>", message, "delete one of them")
+        yield warning(
+            child.line, f"{where} <{child.tag}>",
+            f"is there twice, first in line {known.line}, {alike}; the first is used", "delete one of them",
+        )
     element.children = kept
 
 
@@ -87,18 +89,19 @@ def _turned_by_rpy(element: Element, where: str) -> Iterator[Finding]:
     origin = element.first("origin")
     if origin is None or "quat_xyzw" not in origin.attributes or "rpy" in origin.attributes:
         return
-    text = origin.attributes["quat_xyzw"]
-    numbers = [parse_number(word) for word in text.split()]
-    quaternion = [number for number in numbers if number is not None]
-    if len(numbers) != 4 or len(quaternion) != 4 or not 1e-3 < math.hypot(*quaternion) < 1e3:
+    words = origin.attributes["quat_xyzw"].split()
+    quaternion = [number for word in words if (number := parse_number(word)) is not None]
+    if not len(words) == len(quaternion) == 4 or not 1e-3 < math.hypot(*quaternion) < 1e3:
         return
     rpy = " ".join(map(repr, _rpy(*quaternion)))
-    del origin.attributes["quat_xyzw"]
+    text = origin.attributes.pop("quat_xyzw")
     origin.attributes["rpy"] = rpy
     length = math.hypot(*quaternion)
     scaled = "" if abs(length - 1.0) < 1e-6 else f", of length {length:.6g}, scaled to 1"
-    message = f"the rotation is given as quat_xyzw {text!r}{scaled}, which many readers ignore"
-    yield warning(origin.line, f"{where} <origin>", message, f'write rpy="{rpy}"')
+    yield warning(
+        origin.line, f"{where} <origin>",
+        f"the rotation is given as quat_xyzw {text!r}{scaled}, which many readers ignore", f'write rpy="{rpy}"',
+    )
 
 
 def _rpy(x: float, y: float, z: float, w: float) -> tuple[float, float, float]:
@@ -118,11 +121,16 @@ def _absent_limits(joint: Element, where: str) -> Reading[frozenset[str]]:
     bounded = kind in (JointKind.REVOLUTE.value, JointKind.PRISMATIC.value)
     if bounded and lower is not None and upper is not None and lower > upper:
         absent.add(POSITION)
-        message = f"lower is {lower:g}, above upper, which is {upper:g}; the joint has no position limits then"
-        yield warning(limit.line, where, message, "write its limits; of a joint that turns freely, type='continuous'")
+        yield warning(
+            limit.line, where,
+            f"lower is {lower:g}, above upper, which is {upper:g}; the joint has no position limits then",
+            "write its limits; of a joint that turns freely, type='continuous'",
+        )
     for name in ("effort", "velocity"):
         if value.get(name) == -1.0:
             absent.add(name)
-            message = f"{name} is -1, which means none: it has no bound"
-            yield warning(limit.line, where, message, f'write {name}="..." from the data sheet')
+            yield warning(
+                limit.line, where, f"{name} is -1, which means none: it has no bound",
+                f'write {name}="..." from the data sheet',
+            )
     return frozenset(absent)

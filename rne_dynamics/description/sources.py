@@ -127,10 +127,9 @@ def read_stdin(stream: BinaryIO | None = None) -> Source:
 
 
 def _from_text(text: str | bytes) -> Source:
-    if isinstance(text, bytes):
-        _check_size("<text>", len(text))
-        return Source("<text>", text)
     _check_size("<text>", len(text))
+    if isinstance(text, bytes):
+        return Source("<text>", text)
     try:
         return Source("<text>", text.removeprefix("\ufeff").encode(), "utf-8")
     except UnicodeEncodeError as error:

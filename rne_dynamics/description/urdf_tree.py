@@ -56,11 +56,11 @@ def _numbers(element: Element | None, attribute: str, default: tuple[float, ...]
 
 
 def _number(element: Element | None, attribute: str, default: float) -> float:
-    return _numbers(element, attribute, (default,))[0]
+    return default if element is None else element.number(attribute, default)
 
 
 def _bound(limit: Element, attribute: str, default: float) -> float:
-    value = _number(limit, attribute, default)
+    value = limit.number(attribute, default)
     return math.copysign(math.inf, value) if abs(value) >= UNBOUNDED else value
 
 
@@ -73,7 +73,7 @@ def _link(link: LinkOutline) -> TreeLink:
     com = np.array(_numbers(origin, "xyz", _ZERO))
     if moments is None:
         return TreeLink(link.name, Inertia(mass, com))
-    inertia = symmetric(moments.numbers[key][0] for key in INERTIAL_ELEMENTS["inertia"])
+    inertia = symmetric(moments.number(key, 0.0) for key in INERTIAL_ELEMENTS["inertia"])
     rpy = _numbers(origin, "rpy", _ZERO)
     if any(rpy):
         R = rotation_rpy(*rpy)
@@ -92,7 +92,7 @@ def _range(joint: JointOutline, limit: Element) -> tuple[float, float]:
     safety = joint.element.first("safety_controller")
     if safety is None:
         return lower, upper
-    soft = _number(safety, "soft_lower_limit", -math.inf), _number(safety, "soft_upper_limit", math.inf)
+    soft = safety.number("soft_lower_limit", -math.inf), safety.number("soft_upper_limit", math.inf)
     return narrowed_limits(lower, upper, *soft) or (lower, upper)
 
 
@@ -114,7 +114,7 @@ def _joint(outline: Outline, joint: JointOutline, rotor: float) -> TreeJoint:
     mimic = element.first("mimic") if mimic_holds(outline, joint) else None
     follows = None
     if mimic is not None:
-        multiplier, offset = _number(mimic, "multiplier", 1.0), _number(mimic, "offset", 0.0)
+        multiplier, offset = mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
         follows = Mimic(mimic.attributes["joint"], multiplier, offset)
     return TreeJoint(
         joint.name, kind, joint.parent, joint.child, R, p, np.array(_numbers(element.first("axis"), "xyz", _X)), limits,

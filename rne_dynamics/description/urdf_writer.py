@@ -19,7 +19,7 @@ from rne_dynamics.description.outline import POSITION, UNBOUNDED
 from rne_dynamics.description.repairs import repaired
 from rne_dynamics.description.sources import Source
 from rne_dynamics.description.urdf_tree import rpy_of
-from rne_dynamics.errors import ModelError, check_loaded
+from rne_dynamics.errors import ModelError, check_loaded, refuse
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint
@@ -108,17 +108,16 @@ def _limits(joint: TreeJoint, *, bounded: bool) -> str:
 
 def _dynamics(joint: TreeJoint) -> Iterator[str]:
     friction = joint.friction
-    if friction.coulomb_forward != friction.coulomb_backward:
-        raise ModelError(
-            f"joint {joint.name!r}: Coulomb friction is {friction.coulomb_forward:g} forward and "
-            f"{friction.coulomb_backward:g} backward; URDF has one number for both directions; set both to one value "
-            "before writing, and keep the two in a model file"
-        )
-    if friction.stribeck > 0.0:
-        raise ModelError(
-            f"joint {joint.name!r}: Stribeck friction is {friction.stribeck:g}; URDF has no place for it; set it to 0 "
-            "before writing, and keep it in a model file"
-        )
+    refuse(
+        ModelError,
+        (friction.coulomb_forward != friction.coulomb_backward,
+         f"joint {joint.name!r}: Coulomb friction is {friction.coulomb_forward:g} forward and "
+         f"{friction.coulomb_backward:g} backward; URDF has one number for both directions; set both to one value "
+         "before writing, and keep the two in a model file"),
+        (friction.stribeck > 0.0,
+         f"joint {joint.name!r}: Stribeck friction is {friction.stribeck:g}; URDF has no place for it; set it to 0 "
+         "before writing, and keep it in a model file"),
+    )  # fmt: skip
     if friction.viscous > 0.0 or friction.coulomb_forward > 0.0:
         yield f'    <dynamics damping="{number(friction.viscous)}" friction="{number(friction.coulomb_forward)}"/>'
 

@@ -46,7 +46,9 @@ _RATIO = frozenset({"mechanicalReduction", "mechanical_reduction", "gear_ratio",
 def read_rotors(outline: Outline) -> Reading[dict[str, float]]:
     """Yield what is wrong with transmissions; return the reflected rotor inertia by joint name, kg·m² or kg."""
     reflected: dict[str, float] = {}
-    for transmission in _transmissions(outline.element):
+    robot = outline.element
+    in_control = (x for control in robot.all("ros2_control") for x in control.all("transmission"))
+    for transmission in (*robot.all("transmission"), *in_control):
         where = f"transmission {transmission.attributes.get('name', '')!r}"
         joints = [x for x in transmission.children if _local(x) == "joint"]
         actuators = [x for x in transmission.children if _local(x) == "actuator"]
@@ -82,12 +84,6 @@ def read_rotors(outline: Outline) -> Reading[dict[str, float]]:
             )  # fmt: skip
             reflected[name] = reflected.get(name, 0.0) + usable * inertia * ratio * ratio
     return reflected
-
-
-def _transmissions(robot: Element) -> Iterator[Element]:
-    yield from robot.all("transmission")
-    for control in robot.all("ros2_control"):
-        yield from control.all("transmission")
 
 
 def _local(element: Element) -> str:
