@@ -18,20 +18,19 @@ from rne_dynamics.cli.answer import Answer, Rows
 from rne_dynamics.cli.arguments import ROBOT, flag, robot_source, xacro_arguments
 from rne_dynamics.cli.own_arm.check_parts import lint_flexible, lint_mechanism, without_passive_efforts
 from rne_dynamics.compiling.jit import COMPILED
-from rne_dynamics.control.supervision.payload_estimate import effort_units
-from rne_dynamics.description.lint.bodies import accumulated
 from rne_dynamics.description.lint.description import Examination, examine
 from rne_dynamics.description.lint.findings import Finding, Report, Severity, note, warning
 from rne_dynamics.description.model_file import examine_model, urdf_source
-from rne_dynamics.description.outline import JointOutline, Outline
+from rne_dynamics.description.outline import Outline
 from rne_dynamics.description.sources import Source, is_model_file
 from rne_dynamics.dispatch import gravity_torque
 from rne_dynamics.errors import MissingDependencyError
+from rne_dynamics.figures.tracking import joint_units
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.dice import random_configuration
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint
+from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, accumulated
 from rne_dynamics.viewer.meshes import Visual, farthest, visuals
 
 #: A body within R of its mass centre has no moment above m R², which is all its mass at R; a solid ball has 0.4 m R².
@@ -61,7 +60,6 @@ def lint_sizes(examination: Examination, source: Source) -> Iterator[Finding]:
         return
     own = {link.name: link.inertia for link in tree.links if link.inertia is not None and link.inertia.mass > 0.0}
     sizes = _joint_sizes(tree)
-    around = _neighbours(tree, sizes)
     moved, above = accumulated(tree), {joint.child: joint for joint in tree.joints}
     ends = {link.name for link in tree.links} - {joint.parent for joint in tree.joints}
     shapes: dict[str, list[Visual]] | None = None
@@ -73,7 +71,9 @@ def lint_sizes(examination: Examination, source: Source) -> Iterator[Finding]:
         if shapes is None:  # read late: few robots have such a link
             shapes = visuals(source, ("visual", "collision"))
         reach = _reach(shapes.get(name, []), source, inertia)
-        size = max(sizes[name], around[name] if reach is None else reach)
+        joined = [{joint.parent, joint.child} for joint in tree.joints]
+        around = max((sizes[end] for ends in joined if name in ends for end in ends), default=0.0)
+        size = max(sizes[name], around if reach is None else reach)
         if reach is None and name in ends:
             size *= 2.0  # nothing marks its far end, so that it may reach that far
         if size == 0.0 or not (impossible := _impossible(inertia, largest, size)):
@@ -116,15 +116,6 @@ def _joint_sizes(tree: KinematicTree) -> dict[str, float]:
     return sizes
 
 
-def _neighbours(tree: KinematicTree, sizes: dict[str, float]) -> dict[str, float]:
-    """By link, the largest size of the links that a joint connects to it."""
-    largest = dict.fromkeys(sizes, 0.0)
-    for joint in tree.joints:
-        for a, b in ((joint.parent, joint.child), (joint.child, joint.parent)):
-            largest[a] = max(largest[a], sizes[b])
-    return largest
-
-
 def _moving_joint(
     above: dict[str, TreeJoint], moved: dict[str, Inertia], name: str, tensor: Array
 ) -> tuple[str, float]:
@@ -154,11 +145,11 @@ def lint_dynamics(robot: RobotModel, outline: Outline) -> Iterator[Finding]:
     if robot.n == 0:
         return
     q = random_configuration(robot, np.random.default_rng(0), max(min(_POSTURES, _NUMBERS // robot.n), 1))
-    needed, units = np.abs(gravity_torque(robot, q)), effort_units(robot)
-    for k, joint in _driven(robot, outline):
-        limit, most = robot.effort_limit[k], needed[:, k].max()
-        if most > limit * (1.0 + _NOTICED):
-            share, unit = 100.0 * float((needed[:, k] > limit).mean()), units[k]
+    needed, units = np.abs(gravity_torque(robot, q)), joint_units(robot)
+    for k, (name, limit) in enumerate(zip(robot.joint_names, robot.effort_limit.tolist(), strict=True)):
+        joint, most = outline.joints.get(name), needed[:, k].max()
+        if joint is not None and 0.0 < limit < np.inf and most > limit * (1.0 + _NOTICED):
+            share, unit = 100.0 * float((needed[:, k] > limit).mean()), units[k].effort
             yield note(
                 (joint.element.first("limit") or joint.element).line, f"{joint.where} <limit>",
                 f"effort is {limit:g} {unit}, while gravity needs up to {most:.4g} {unit}, and more than the limit in "
@@ -166,14 +157,6 @@ def lint_dynamics(robot: RobotModel, outline: Outline) -> Iterator[Finding]:
                 "correct the masses, or the limit if it is that of the motor without its gears; a URDF has no springs, "
                 "counterweights or weightlessness",
             )  # fmt: skip
-
-
-def _driven(robot: RobotModel, outline: Outline) -> Iterator[tuple[int, JointOutline]]:
-    """Index and joint of coordinates with one joint and an effort limit."""
-    for k, name in enumerate(robot.joint_names):
-        joint = outline.joints.get(name)
-        if joint is not None and 0.0 < robot.effort_limit[k] < np.inf:
-            yield k, joint
 
 
 EXAMPLES = """\
