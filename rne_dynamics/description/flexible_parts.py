@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.description import sources
 from rne_dynamics.description.lint.findings import Finding, Reading, error
 from rne_dynamics.description.model_parts import Values, known_name
 from rne_dynamics.description.model_schema import CARRIED, HUB, SECTIONS
 from rne_dynamics.description.schema import Marked, value_of
+from rne_dynamics.description.sources import find, path_from
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm, carried
@@ -241,7 +240,8 @@ def _entry(link: str, entry: Marked, where: str, file: str) -> Reading[FlexibleE
             )  # fmt: skip
             return None
         try:
-            return replace(described, modal=load_modal_link(_relative(str(given["modal"].value), file), link))
+            path = find(path_from(str(given["modal"].value), file))
+            return replace(described, modal=load_modal_link(path, link))
         except RneDynamicsError as fault:
             yield error(given["modal"].line, f"{where} modal", *message_and_fix(str(fault), "correct the file"))
             return None
@@ -309,10 +309,3 @@ def _link_finding(fault: str, entry: FlexibleEntry) -> Finding:
     word = re.match(r"\w*", text)
     key = "" if word is None else _KEYS.get(word.group(), word.group())
     return error(entry.line_of(key), entry.where, *message_and_fix(text, "correct it"))
-
-
-def _relative(name: str, file: str) -> Path:
-    """Path of a file that a model file names: a URI, or a path relative to the model file's folder."""
-    if "://" in name:
-        return sources.find(name)
-    return Path(name) if file.startswith("<") else Path(file).parent / name

@@ -36,8 +36,15 @@ from rne_dynamics.description.model_parts import (
 )
 from rne_dynamics.description.model_schema import KEYS, SCHEMA
 from rne_dynamics.description.schema import WHOLE, Marked, value_of
-from rne_dynamics.description.share import example_robots, share_file, shipped_models, shipped_robots
-from rne_dynamics.description.sources import Source, SourceLike, is_model_file, names_model_file, read_source
+from rne_dynamics.description.share import share_file, shipped_models
+from rne_dynamics.description.sources import (
+    Source,
+    SourceLike,
+    is_model_file,
+    names_model_file,
+    path_from,
+    read_source,
+)
 from rne_dynamics.description.urdf import accepted, load_urdf, refusal
 from rne_dynamics.description.yaml_nodes import read_yaml
 from rne_dynamics.errors import DescriptionError, MissingDependencyError
@@ -75,13 +82,6 @@ def with_base_named(values: Mapping[str, Marked], found: list[Finding]) -> list[
     return [
         replace(f, element=f"{f.element} of {name}") if f.line == line and f.element != KEY else f for f in found
     ]  # fmt: skip
-
-
-def path_from(name: str, file: str) -> str | Path:
-    """Path of what a model file names, taken from the file's folder; URIs and names of robots that ship stay."""
-    path = Path(name) if file.startswith("<") else Path(file).parent / name
-    known = name in shipped_robots() or name in shipped_models() or (name in example_robots() and not path.exists())
-    return name if "://" in name or known else path
 
 
 def _base(given: Marked, file: str, before: tuple[str, ...]) -> Reading[dict[str, Marked] | None]:

@@ -38,33 +38,26 @@ _KNOWN_AT_TOP = ("link", "joint", "transmission", "material", "gazebo", "ros2_co
 
 
 @dataclass(frozen=True, eq=False)
-class LinkOutline:
-    """A link: its name and its element."""
+class NamedElement:
+    """A link, or what all outlines have: its name and its element."""
 
     name: str
     element: Element
 
     @property
     def where(self) -> str:
-        """The link in messages."""
-        return f"link {self.name!r}"
+        """Its name in messages."""
+        return f"{self.element.tag} {self.name!r}"
 
 
 @dataclass(frozen=True, eq=False)
-class JointOutline:
-    """A joint: its links, its element, and its limits that count as absent."""
+class JointOutline(NamedElement):
+    """A joint: its name, its element, its links, and its limits that count as absent."""
 
-    name: str
     kind: JointKind
     parent: str
     child: str
-    element: Element
-    unbounded: frozenset[str] = frozenset()
-
-    @property
-    def where(self) -> str:
-        """The joint in messages."""
-        return f"joint {self.name!r}"
+    unbounded: frozenset[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +69,7 @@ class Outline:
     #: The <robot> element.
     element: Element
     #: By name.
-    links: dict[str, LinkOutline]
+    links: dict[str, NamedElement]
     joints: dict[str, JointOutline]
 
 
@@ -85,7 +78,7 @@ def read_outline(root: Element, default_name: str, unbounded: Unbounded = _NONE)
 
     `default_name` is that of a robot without one, `unbounded` are limits that count as absent.
     """
-    links: dict[str, LinkOutline] = {}
+    links: dict[str, NamedElement] = {}
     joints: dict[str, JointOutline] = {}
     if root.tag != "robot":
         yield error(
@@ -102,7 +95,7 @@ def read_outline(root: Element, default_name: str, unbounded: Unbounded = _NONE)
         if element.tag == "link":
             named = yield from _name(element, "link", links)
             if named is not None:
-                links[named] = LinkOutline(named, element)
+                links[named] = NamedElement(named, element)
                 yield from lint_children(element, f"link {named!r}", LINK_ELEMENTS, once=("inertial",))
         elif element.tag == "joint":
             named = yield from _name(element, "joint", joints)
@@ -117,7 +110,7 @@ def read_outline(root: Element, default_name: str, unbounded: Unbounded = _NONE)
     return Outline(name or default_name, root, links, joints)
 
 
-def _name(element: Element, kind: str, known: Mapping[str, LinkOutline | JointOutline]) -> Reading[str | None]:
+def _name(element: Element, kind: str, known: Mapping[str, NamedElement]) -> Reading[str | None]:
     name = element.attributes.get("name", "")
     first = known[name].element.line if name in known else 0
     yield from first_of(
@@ -160,7 +153,7 @@ def _joint(element: Element, name: str, unbounded: frozenset[str]) -> Reading[Jo
                 f'write <{end} link="..."/>',
             )
             usable = False
-    return JointOutline(name, JointKind(kind), ends[0], ends[1], element, unbounded) if usable else None
+    return JointOutline(name, element, JointKind(kind), ends[0], ends[1], unbounded) if usable else None
 
 
 def lint_children(

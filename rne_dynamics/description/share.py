@@ -25,9 +25,8 @@ def share_folders() -> Iterator[Path]:
         yield checkout
     for prefix in (*here.parents[2:], Path(sys.prefix)):
         yield prefix / "share" / PACKAGE
-    for entry in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
-        if entry:
-            yield Path(entry) / "share" / PACKAGE
+    for entry in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
+        yield Path(entry) / "share" / PACKAGE
 
 
 def share_file(relative: str | PurePosixPath) -> Path:

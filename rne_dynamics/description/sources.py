@@ -159,6 +159,13 @@ def find(source: str | os.PathLike[str]) -> Path:
     return path
 
 
+def path_from(name: str, file: str) -> str | Path:
+    """Path of what a model file names, taken from the file's folder; URIs and names of robots that ship stay."""
+    path = Path(name) if file.startswith("<") else Path(file).parent / name
+    known = name in shipped_robots() or name in shipped_models() or (name in example_robots() and not path.exists())
+    return name if "://" in name or known else path
+
+
 def names_model_file(source: SourceLike) -> bool:
     """Whether `load_model` reads a source as a model file; `DescriptionError` for an invalid URI."""
     if isinstance(source, Source):

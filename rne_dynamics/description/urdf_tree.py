@@ -10,7 +10,7 @@ import numpy as np
 from rne_dynamics.description.lint.joints import LIMITED, narrowed_limits
 from rne_dynamics.description.lint.structure import mimic_holds
 from rne_dynamics.description.markup import Element
-from rne_dynamics.description.outline import INERTIAL_ELEMENTS, POSITION, UNBOUNDED, JointOutline, LinkOutline, Outline
+from rne_dynamics.description.outline import INERTIAL_ELEMENTS, POSITION, UNBOUNDED, JointOutline, NamedElement, Outline
 from rne_dynamics.model.inertia import Array, Inertia, symmetric
 from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Limits, Mimic, TreeJoint, TreeLink
 
@@ -64,7 +64,7 @@ def _bound(limit: Element, attribute: str, default: float) -> float:
     return math.copysign(math.inf, value) if abs(value) >= UNBOUNDED else value
 
 
-def _link(link: LinkOutline) -> TreeLink:
+def _link(link: NamedElement) -> TreeLink:
     inertial = link.element.first("inertial")
     if inertial is None:
         return TreeLink(link.name)

@@ -60,6 +60,7 @@ def lint_sizes(examination: Examination, source: Source) -> Iterator[Finding]:
         return
     own = {link.name: link.inertia for link in tree.links if link.inertia is not None and link.inertia.mass > 0.0}
     sizes = _joint_sizes(tree)
+    around = _neighbours(tree, sizes)
     moved, above = accumulated(tree), {joint.child: joint for joint in tree.joints}
     ends = {link.name for link in tree.links} - {joint.parent for joint in tree.joints}
     shapes: dict[str, list[Visual]] | None = None
@@ -71,9 +72,7 @@ def lint_sizes(examination: Examination, source: Source) -> Iterator[Finding]:
         if shapes is None:  # read late: few robots have such a link
             shapes = visuals(source, ("visual", "collision"))
         reach = _reach(shapes.get(name, []), source, inertia)
-        joined = [{joint.parent, joint.child} for joint in tree.joints]
-        around = max((sizes[end] for ends in joined if name in ends for end in ends), default=0.0)
-        size = max(sizes[name], around if reach is None else reach)
+        size = max(sizes[name], around[name] if reach is None else reach)
         if reach is None and name in ends:
             size *= 2.0  # nothing marks its far end, so that it may reach that far
         if size == 0.0 or not (impossible := _impossible(inertia, largest, size)):
@@ -114,6 +113,15 @@ def _joint_sizes(tree: KinematicTree) -> dict[str, float]:
     for joint in tree.joints:
         sizes[joint.parent] = max(sizes[joint.parent], math.dist(joint.position, centres[joint.parent]))
     return sizes
+
+
+def _neighbours(tree: KinematicTree, sizes: dict[str, float]) -> dict[str, float]:
+    """By link, the largest size of the links that a joint connects to it."""
+    largest = dict.fromkeys(sizes, 0.0)
+    for joint in tree.joints:
+        for a, b in ((joint.parent, joint.child), (joint.child, joint.parent)):
+            largest[a] = max(largest[a], sizes[b])
+    return largest
 
 
 def _moving_joint(

@@ -14,10 +14,10 @@ import numpy as np
 from rne_dynamics.description.lint.findings import Finding, Reading, error, first_of, note, warning
 from rne_dynamics.description.lint.joints import lint_origin
 from rne_dynamics.description.markup import Element, lint_numbers, read_number
-from rne_dynamics.description.outline import INERTIAL_ELEMENTS, LinkOutline, Outline, lint_children
+from rne_dynamics.description.outline import INERTIAL_ELEMENTS, NamedElement, Outline, lint_children
 from rne_dynamics.model.inertia import Inertia, symmetric
 from rne_dynamics.model.principal import principal_moments
-from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint
+from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, accumulated
 
 MOMENTS = INERTIAL_ELEMENTS["inertia"]
 #: URDFs have about six digits: smaller numbers, relative to the largest principal moment, are round-off.
@@ -31,7 +31,7 @@ _HEAVIEST = 1000.0
 FARTHEST = 10.0
 
 
-def lint_link(link: LinkOutline) -> Iterator[Finding]:
+def lint_link(link: NamedElement) -> Iterator[Finding]:
     """Yield what is wrong with the <inertial> of one link."""
     inertial = link.element.first("inertial")
     if inertial is None:
@@ -159,14 +159,6 @@ def _weighs(tree: KinematicTree, own: dict[str, Inertia]) -> dict[str, bool]:
         if joint.kind is JointKind.FIXED:
             weighs[joint.parent] |= weighs[joint.child]
     return weighs
-
-
-def accumulated(tree: KinematicTree) -> dict[str, Inertia]:
-    """By link, the inertia of its subtree in its frame."""
-    moved = {link.name: link.inertia or Inertia() for link in tree.links}
-    for joint in reversed(tree.depth_first):
-        moved[joint.parent] += moved[joint.child].moved(joint.rotation, joint.position)
-    return moved
 
 
 def _lint_massless(outline: Outline, joint: TreeJoint, weighs: bool, moved: Inertia) -> Iterator[Finding]:
