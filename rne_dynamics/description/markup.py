@@ -50,6 +50,8 @@ class Element:
     text: str = ""
     #: By attribute, as `read_numbers` found them.
     numbers: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    #: Attributes whose faults a repair has reported: not checked any more.
+    repaired: frozenset[str] = frozenset()
     #: Place of its start tag, and of its end tag or where that would be, in the bytes that were parsed.
     start: int = 0
     stop: int = 0

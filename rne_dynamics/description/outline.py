@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from types import MappingProxyType
 
 from rne_dynamics.description.lint.findings import Finding, Reading, error, first_of, warning
 from rne_dynamics.description.markup import Element
@@ -28,12 +27,8 @@ JOINT_ELEMENTS: dict[str, tuple[str, ...]] = {
     "mimic": ("joint", "multiplier", "offset"),
     "safety_controller": ("soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity"),
 }
-#: The limits of a joint that repairs declare absent, by its name: of `POSITION`, "effort" and "velocity".
-Unbounded = Mapping[str, frozenset[str]]
-POSITION = "position"
 #: Limits from here on are none: URDF requires a number, and `to_urdf` writes this one.
 UNBOUNDED = 1e9
-_NONE: Unbounded = MappingProxyType({})
 _KNOWN_AT_TOP = ("link", "joint", "transmission", "material", "gazebo", "ros2_control", "sensor")
 
 
@@ -52,12 +47,11 @@ class NamedElement:
 
 @dataclass(frozen=True, eq=False)
 class JointOutline(NamedElement):
-    """A joint: its name, its element, its links, and its limits that count as absent."""
+    """A joint: its name, its element, its kind and its links."""
 
     kind: JointKind
     parent: str
     child: str
-    unbounded: frozenset[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +67,10 @@ class Outline:
     joints: dict[str, JointOutline]
 
 
-def read_outline(root: Element, default_name: str, unbounded: Unbounded = _NONE) -> Reading[Outline]:
+def read_outline(root: Element, default_name: str) -> Reading[Outline]:
     """Yield what is wrong with names and required elements; return the valid part.
 
-    `default_name` is that of a robot without one, `unbounded` are limits that count as absent.
+    `default_name` is that of a robot without one.
     """
     links: dict[str, NamedElement] = {}
     joints: dict[str, JointOutline] = {}
@@ -100,7 +94,7 @@ def read_outline(root: Element, default_name: str, unbounded: Unbounded = _NONE)
         elif element.tag == "joint":
             named = yield from _name(element, "joint", joints)
             if named is not None:
-                joint = yield from _joint(element, named, unbounded.get(named, frozenset()))
+                joint = yield from _joint(element, named)
                 if joint is not None:
                     joints[named] = joint
         elif element.tag not in _KNOWN_AT_TOP:
@@ -133,7 +127,7 @@ def _foreign(element: Element, within: str, known: Iterable[str], cutoff: float)
     )  # fmt: skip
 
 
-def _joint(element: Element, name: str, unbounded: frozenset[str]) -> Reading[JointOutline | None]:
+def _joint(element: Element, name: str) -> Reading[JointOutline | None]:
     where = f"joint {name!r}"
     kinds, kind = [k.value for k in JointKind], element.attributes.get("type", "").strip()
     usable = kind in kinds
@@ -153,7 +147,7 @@ def _joint(element: Element, name: str, unbounded: frozenset[str]) -> Reading[Jo
                 f'write <{end} link="..."/>',
             )
             usable = False
-    return JointOutline(name, element, JointKind(kind), ends[0], ends[1], unbounded) if usable else None
+    return JointOutline(name, element, JointKind(kind), ends[0], ends[1]) if usable else None
 
 
 def lint_children(

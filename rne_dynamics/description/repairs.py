@@ -19,9 +19,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rne_dynamics.description.lint.findings import Finding, Reading, warning
+from rne_dynamics.description.lint.findings import Finding, warning
 from rne_dynamics.description.markup import Element, parse_number
-from rne_dynamics.description.outline import INERTIAL_ELEMENTS, JOINT_ELEMENTS, POSITION, Unbounded
+from rne_dynamics.description.outline import INERTIAL_ELEMENTS, JOINT_ELEMENTS, UNBOUNDED
 from rne_dynamics.description.urdf_tree import rpy_of
 from rne_dynamics.model.inertia import skew
 from rne_dynamics.model.tree import JointKind
@@ -29,9 +29,8 @@ from rne_dynamics.model.tree import JointKind
 _XACRO = "xacro:"
 
 
-def repaired(root: Element) -> Reading[Unbounded]:
-    """Repair a document in place: yield a warning for each repair; return the limits of joints that count as absent."""
-    unbounded: dict[str, frozenset[str]] = {}
+def repair(root: Element) -> Iterator[Finding]:
+    """Repair a document in place: yield a warning for each repair."""
     yield from _without_xacro(root, "")
     for element in root.children:
         where = f"{element.tag} {element.attributes.get('name', '')!r}"
@@ -44,10 +43,7 @@ def repaired(root: Element) -> Reading[Unbounded]:
         elif element.tag == "joint":
             yield from _cleaned(element, where, tuple(JOINT_ELEMENTS))
             yield from _turned_by_rpy(element, where)
-            absent = yield from _absent_limits(element, where)
-            if absent:
-                unbounded[element.attributes.get("name", "")] = absent
-    return unbounded
+            yield from _without_limits(element, where)
 
 
 def _without_xacro(element: Element, where: str) -> Iterator[Finding]:
@@ -110,17 +106,17 @@ def _rpy(x: float, y: float, z: float, w: float) -> tuple[float, float, float]:
     return rpy_of(np.eye(3) + 2.0 / (x * x + y * y + z * z + w * w) * (w * K + K @ K))
 
 
-def _absent_limits(joint: Element, where: str) -> Reading[frozenset[str]]:
-    """Yield limits that stand for none; return those without bound: `POSITION`, "effort", "velocity"."""
+def _without_limits(joint: Element, where: str) -> Iterator[Finding]:
+    """Write limits that stand for none as `UNBOUNDED`."""
     limit, kind = joint.first("limit"), joint.attributes.get("type", "").strip()
     if limit is None or kind in (JointKind.FIXED.value, JointKind.FLOATING.value):
-        return frozenset()
-    where, absent = f"{where} <limit>", set()
+        return
+    where, none = f"{where} <limit>", f"{UNBOUNDED:.0f}"
     value = {name: parse_number(text) for name, text in limit.attributes.items()}
     lower, upper = value.get("lower"), value.get("upper")
     bounded = kind in (JointKind.REVOLUTE.value, JointKind.PRISMATIC.value)
     if bounded and lower is not None and upper is not None and lower > upper:
-        absent.add(POSITION)
+        limit.attributes.update(lower=f"-{none}", upper=none)
         yield warning(
             limit.line, where,
             f"lower is {lower:g}, above upper, which is {upper:g}; the joint has no position limits then",
@@ -128,9 +124,9 @@ def _absent_limits(joint: Element, where: str) -> Reading[frozenset[str]]:
         )
     for name in ("effort", "velocity"):
         if value.get(name) == -1.0:
-            absent.add(name)
+            limit.attributes[name] = none
+            limit.repaired |= {name}
             yield warning(
                 limit.line, where, f"{name} is -1, which means none: it has no bound",
                 f'write {name}="..." from the data sheet',
             )
-    return frozenset(absent)

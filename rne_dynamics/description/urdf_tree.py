@@ -10,7 +10,7 @@ import numpy as np
 from rne_dynamics.description.lint.joints import LIMITED, narrowed_limits
 from rne_dynamics.description.lint.structure import mimic_holds
 from rne_dynamics.description.markup import Element
-from rne_dynamics.description.outline import INERTIAL_ELEMENTS, POSITION, UNBOUNDED, JointOutline, NamedElement, Outline
+from rne_dynamics.description.outline import INERTIAL_ELEMENTS, UNBOUNDED, JointOutline, NamedElement, Outline
 from rne_dynamics.model.inertia import Array, Inertia, symmetric
 from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Limits, Mimic, TreeJoint, TreeLink
 
@@ -87,8 +87,6 @@ def _range(joint: JointOutline, limit: Element) -> tuple[float, float]:
     if joint.kind not in LIMITED:
         return -math.inf, math.inf
     lower, upper = _bound(limit, "lower", 0.0), _bound(limit, "upper", 0.0)
-    if POSITION in joint.unbounded:
-        lower, upper = -math.inf, math.inf
     safety = joint.element.first("safety_controller")
     if safety is None:
         return lower, upper
@@ -105,11 +103,8 @@ def _joint(outline: Outline, joint: JointOutline, rotor: float) -> TreeJoint:
     limits, dynamics = Limits(), element.first("dynamics")
     limit = element.first("limit")
     if limit is not None:
-        lower, upper = _range(joint, limit)
-        velocity, effort = (
-            math.inf if name in joint.unbounded else _bound(limit, name, math.inf) for name in ("velocity", "effort")
-        )
-        limits = Limits(lower, upper, velocity, effort)
+        velocity, effort = (_bound(limit, name, math.inf) for name in ("velocity", "effort"))
+        limits = Limits(*_range(joint, limit), velocity, effort)
     coulomb = _number(dynamics, "friction", 0.0)
     mimic = element.first("mimic") if mimic_holds(outline, joint) else None
     follows = None

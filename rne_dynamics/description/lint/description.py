@@ -33,7 +33,7 @@ from rne_dynamics.description.lint.joints import lint_joint
 from rne_dynamics.description.lint.structure import lint_structure
 from rne_dynamics.description.markup import LARGEST, Element, parse_number, read_markup
 from rne_dynamics.description.outline import Outline, read_outline
-from rne_dynamics.description.repairs import repaired
+from rne_dynamics.description.repairs import repair
 from rne_dynamics.description.sources import Source, SourceLike, read_source
 from rne_dynamics.description.urdf_tree import build_tree
 from rne_dynamics.errors import ModelError
@@ -166,10 +166,11 @@ def examine(source: Source) -> Examination:
     large = _too_large(root)
     if large is not None:
         return Examination(Report(source.name, (large,)), None)
-    unbounded = collect(repaired(root), found) if source.lenient else {}
+    if source.lenient:
+        found.extend(repair(root))
     repairs = tuple(found)
     stem = "robot" if source.name.startswith("<") else PurePath(source.name).name.partition(".")[0] or "robot"
-    outline = collect(read_outline(root, stem, unbounded), found)
+    outline = collect(read_outline(root, stem), found)
     if outline.element.tag == "robot":
         found.extend(_lint_parts(outline))
     rotors = collect(read_rotors(outline), found)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rne_dynamics.description.lint.findings import Finding, Reading, collect, error, first_of, note, warning
 from rne_dynamics.description.lint.structure import mimic_holds
 from rne_dynamics.description.markup import Element, lint_numbers, read_number, read_numbers
-from rne_dynamics.description.outline import POSITION, UNBOUNDED, JointOutline, Outline
+from rne_dynamics.description.outline import UNBOUNDED, JointOutline, Outline
 from rne_dynamics.model.tree import JointKind
 
 #: Kinds whose position has bounds.
@@ -97,12 +97,10 @@ def _limits(joint: JointOutline, follows: bool) -> Reading[tuple[float, float] |
         )  # fmt: skip
         return None
     for attribute in ("effort", "velocity"):
-        if attribute not in joint.unbounded:
+        if attribute not in limit.repaired:
             yield from _lint_bound(limit, attribute, where, follows)
     if joint.kind not in LIMITED:
         return None
-    if POSITION in joint.unbounded:
-        return (yield from _lint_soft_limits(joint, -math.inf, math.inf))
     for attribute in ("lower", "upper"):
         if attribute not in limit.attributes:
             yield warning(
