@@ -101,10 +101,10 @@ def skeleton(robot: Robot, q_tree: Array) -> Skeleton:
         ends[link.name].append(2.0 * com)
         tips[not com.any()].append(_at(poses, places[link.name], 2.0 * com))
     bars = [bar for name, points in ends.items() for bar in _bars(poses, places[name], name, points, own)]
-    for joint in tree.joints:
-        if joint.kind is JointKind.PRISMATIC:  # the rail, from where the joint is at zero
-            rail = _at(poses, places[joint.parent], joint.position)
-            bars.append(Bar(rail, poses.position[..., places[joint.child], :], joint.parent not in own))
+    bars += [  # rails, from where the joints are at zero
+        Bar(_at(poses, places[joint.parent], joint.position), poses.position[..., places[joint.child], :],
+            joint.parent not in own) for joint in tree.joints if joint.kind is JointKind.PRISMATIC
+    ]  # fmt: skip
     every = np.array([(bar.start, bar.end) for bar in bars]).reshape(-1, 3)
     size = (float(np.ptp(every, axis=0).max()) if len(every) else 0.0) or 1.0
     root = poses.position[..., places[tree.root], :]
@@ -244,13 +244,12 @@ def _draw_joints(axes: Any, drawn: Skeleton, view: Array, row: int) -> None:
 
 def _draw_labels(axes: Any, drawn: Skeleton, view: Array, row: int) -> None:
     """Write the names of the actuated joints without their common beginning; those at one place share a label."""
-    driven = [joint.name for joint in drawn.joints if joint.actuated is not None]
-    shared = os.path.commonprefix(driven) if len(driven) > 1 else ""  # noqa: RUF071 (names, not paths)
+    driven = [joint for joint in drawn.joints if joint.actuated is not None]
+    names = [joint.name for joint in driven]
+    shared = os.path.commonprefix(names) if len(names) > 1 else ""  # noqa: RUF071 (names, not paths)
     shared = shared[: shared.rfind("_") + 1]
     groups: list[tuple[Array, list[str]]] = []
-    for joint in drawn.joints:
-        if joint.actuated is None:
-            continue
+    for joint in driven:
         at = (joint.origin[row] @ view)[:2]
         near = next((names for place, names in groups if np.linalg.norm(place - at) < NEAR * drawn.size), None)
         if near is None:
