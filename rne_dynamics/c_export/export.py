@@ -15,7 +15,7 @@ from rne_dynamics.c_export.statements import PRECISIONS, Precision
 from rne_dynamics.compiling.plain import PlainKernels
 from rne_dynamics.dynamics.declared.arguments import Arm, check_open_arm
 from rne_dynamics.dynamics.quantities import QUANTITIES
-from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.errors import ArgumentError, ModelError, refuse
 from rne_dynamics.model.dice import random_configuration
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTATION
@@ -108,22 +108,24 @@ def _cases(
     robot: RobotModel, prefix: str, links: Sequence[str] | None, quantities: Sequence[str] | None
 ) -> list[tuple[str, str, str]]:
     """Name in C, quantity and link of each function."""
-    if [x for x in quantities or () if x not in EXPORTED] or (quantities is not None and not quantities):
-        raise ArgumentError(f"quantities are {list(quantities or ())}; choose from {', '.join(EXPORTED)}")
     chosen = [x for x in EXPORTED if quantities is None or x in quantities]
-    if links is not None and "jacobian" not in chosen:
-        raise ArgumentError(f"links are given, but quantities are {', '.join(chosen)}; add jacobian")
+    refuse(
+        ArgumentError,
+        (not chosen or set(quantities or ()) - set(EXPORTED),
+         f"quantities are {list(quantities or ())}; choose from {', '.join(EXPORTED)}"),
+        (links is not None and "jacobian" not in chosen,
+         f"links are given, but quantities are {', '.join(chosen)}; add jacobian"),
+    )  # fmt: skip
     at = end_links(robot) if links is None else list(links)
-    for link in at:
-        if robot.link(link).body < 0:
-            raise ArgumentError(
-                f"link {link!r} of robot {robot.name!r} is fixed to the base: its Jacobian is zero; name links that "
-                f"move, as {', '.join(end_links(robot))}"
-            )
-    if len(set(at)) < len(at):
-        raise ArgumentError(f"links are {', '.join(at)}; name each once")
-    if chosen == ["jacobian"] and not at:
-        raise ArgumentError("no links are given, and quantities are jacobian alone; name a link, or another quantity")
+    refuse(
+        ArgumentError,
+        *((robot.link(link).body < 0,
+           f"link {link!r} of robot {robot.name!r} is fixed to the base: its Jacobian is zero; name links that move, "
+           f"as {', '.join(end_links(robot))}") for link in at),
+        (len(set(at)) < len(at), f"links are {', '.join(at)}; name each once"),
+        (chosen == ["jacobian"] and not at,
+         "no links are given, and quantities are jacobian alone; name a link, or another quantity"),
+    )  # fmt: skip
     cases = [(f"{prefix}_{x}", x, "") for x in chosen if x != "jacobian"]
     if "jacobian" in chosen:
         cases += [(f"{prefix}_jacobian_{part}", "jacobian", link) for link, part in distinct(at).items()]
@@ -242,9 +244,7 @@ def self_test(robot: RobotModel, prefix: str, functions: Sequence[Function], pre
         "zero": f"0.0{precision.suffix}",
         "untouched": f"12345.0{precision.suffix}", "widest": max(robot.nq, robot.n),
     }  # fmt: skip
-    return (
-        _HEAD.format(**words) + "\n".join(parts) + _TOOLS.format(**words) + _MAIN.format(**words, calls="".join(calls))
-    )
+    return _TEST.format(**words, arrays="\n".join(parts), calls="".join(calls))
 
 
 def _rounded(rows: Array, precision: Precision) -> Array:
@@ -279,7 +279,7 @@ def _calls(function: Function) -> str:
     return "\n".join(lines) + "\n"
 
 
-_HEAD = """\
+_TEST = """\
 #include "{prefix}_dynamics.h"
 
 #include <math.h>
@@ -287,8 +287,7 @@ _HEAD = """\
 
 enum {{ STATES = {states}, MOST = {most}, WIDEST = {widest} }};
 
-"""
-_TOOLS = """
+{arrays}
 static void fill({type} *out)
 {{
     int i;
@@ -333,8 +332,7 @@ static int accepts(const char *name, const char *input, int place, int status, c
            untouched ? "untouched" : "written");
     return 1;
 }}
-"""
-_MAIN = """
+
 int main(void)
 {{
     {type} out[MOST], spoilt[WIDEST];

@@ -6,6 +6,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from itertools import chain, count
 
 from rne_dynamics import __version__
 from rne_dynamics.c_export.function import EXPORTED, Function
@@ -44,11 +45,9 @@ def distinct(names: Iterable[str]) -> dict[str, str]:
     """Parts of identifiers by name, all different: numbers are appended to those that would be equal."""
     found: dict[str, str] = {}
     for name in names:
-        part, count = part_of_identifier(name) or "link", 1
-        while part in found.values():
-            count += 1
-            part = f"{part_of_identifier(name) or 'link'}_{count}"
-        found[name] = part
+        part = part_of_identifier(name) or "link"
+        numbered = (f"{part}_{k}" for k in count(2))
+        found[name] = next(one for one in chain([part], numbered) if one not in found.values())
     return found
 
 
@@ -169,16 +168,12 @@ def _mimics(robot: RobotModel) -> Iterable[tuple[str, ...]]:
 
 def header(robot: RobotModel, prefix: str, source: str, functions: Sequence[Function], precision: Precision) -> str:
     """The header, of a robot whose description is called `source`."""
-    status = prefix.upper()
-    parts = [
-        head(robot, source, "Rigid-body dynamics"),
-        description(robot, prefix),
-        _HEADER.format(P=status, nq=robot.nq, n=robot.n, prefix=prefix),
-    ]
-    for function in functions:
-        declaration = function.declaration(precision)
-        parts.append(f"/* {_meaning(robot, function)} */\n{status}_CHECKED\n{declaration};\n\n")
-    return "".join(parts) + _HEADER_END.format(P=status)
+    declarations = "\n\n".join(
+        f"/* {_meaning(robot, function)} */\n{prefix.upper()}_CHECKED\n{function.declaration(precision)};"
+        for function in functions
+    )
+    text = _HEADER.format(P=prefix.upper(), nq=robot.nq, n=robot.n, prefix=prefix, declarations=declarations)
+    return head(robot, source, "Rigid-body dynamics") + description(robot, prefix) + text
 
 
 def _meaning(robot: RobotModel, function: Function) -> str:
@@ -237,8 +232,8 @@ extern "C" {{
 /* Names of the velocity coordinates in UTF-8, to compare the order with that of the caller. */
 extern const char *const {prefix}_joint_names[{P}_N];
 
-"""
-_HEADER_END = """\
+{declarations}
+
 #ifdef __cplusplus
 }}
 #endif

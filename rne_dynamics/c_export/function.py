@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from types import MappingProxyType
-from typing import NamedTuple
 
-from rne_dynamics.c_export.statements import SINES, Precision, Statement, Statements
+from rne_dynamics.c_export.statements import SINES, Expression, Precision, Statements
 from rne_dynamics.errors import ModelError
 from rne_dynamics.straight_line.graph import Graph
 from rne_dynamics.straight_line.trace import Program
@@ -59,50 +58,41 @@ LONGEST = 400
 SHARED = "shared"
 
 
-class Parts(NamedTuple):
-    """Statements in parts."""
-
-    #: Lines of each part.
-    bodies: list[list[str]]
-    #: Where the shared array has the values that are needed after the last part, by name.
-    places: dict[str, int]
-    #: Length of the shared array.
-    size: int
-
-
-def in_parts(statements: Sequence[Statement], kept: Sequence[str], precision: Precision) -> Parts:
-    """Statements in parts; `kept` are the values needed after the last one, in the first places of the shared array."""
-    parts = _divided(statements)
-    last = {name: k for k, part in enumerate(parts) for one in part for name in one.uses}
+def in_parts(
+    constants: Mapping[str, Expression], kept: Sequence[str], precision: Precision
+) -> tuple[list[list[str]], int]:
+    """Lines of each part, and the length of the shared array, which has the `kept` constants first, in their order."""
+    parts = _divided(constants)
+    last = {name: k for k, part in enumerate(parts) for made in part.values() for name in made.uses}
     last |= dict.fromkeys(kept, len(parts))
-    results = {name: place for place, name in enumerate(kept)}
-    places, free, size, bodies = dict(results), list[int](), len(results), list[list[str]]()
+    places = {name: place for place, name in enumerate(kept)}
+    free, size, bodies = list[int](), len(kept), list[list[str]]()
     for k, part in enumerate(parts):
-        here, body = {one.name for one in part}, list[str]()
-        for one in part:
-            for name in one.uses:
-                if name not in here:
-                    here.add(name)
-                    body.append(f"const {precision.type} {name} = {SHARED}[{places[name]}];")
-            body.append(f"const {precision.type} {one.name} = {one.text};")
-            if last[one.name] > k:
-                if one.name not in places:
-                    places[one.name] = free.pop() if free else size
-                    size = max(size, places[one.name] + 1)
-                body.append(f"{SHARED}[{places[one.name]}] = {one.name};")
+        here, body = set(part), list[str]()
+        for name, made in part.items():
+            for used in made.uses:
+                if used not in here:
+                    here.add(used)
+                    body.append(f"const {precision.type} {used} = {SHARED}[{places[used]}];")
+            body.append(f"const {precision.type} {name} = {made.text};")
+            if last[name] > k:
+                if name not in places:
+                    places[name] = free.pop() if free else size
+                    size = max(size, places[name] + 1)
+                body.append(f"{SHARED}[{places[name]}] = {name};")
         free += [places[name] for name in sorted(here) if last[name] == k and name in places]
         bodies.append(body)
-    return Parts(bodies, results, size)
+    return bodies, size
 
 
-def _divided(statements: Sequence[Statement]) -> list[list[Statement]]:
-    """The statements in parts of equal length, as few as `LONGEST` allows."""
-    total = sum(one.operations for one in statements)
+def _divided(constants: Mapping[str, Expression]) -> list[dict[str, Expression]]:
+    """The constants in parts of equal length, as few as `LONGEST` allows."""
+    total = sum(made.operations for made in constants.values())
     count, done = max(1, round(total / LONGEST)), 0
-    parts: list[list[Statement]] = [[] for _ in range(count)]
-    for one in statements:
-        parts[min(count - 1, done * count // total)].append(one)
-        done += one.operations
+    parts: list[dict[str, Expression]] = [{} for _ in range(count)]
+    for name, made in constants.items():
+        parts[min(count - 1, done * count // total)][name] = made
+        done += made.operations
     return [part for part in parts if part]
 
 
@@ -160,14 +150,14 @@ class Function:
         inputs = [f"{name}[{k}]" for name, width in zip(self.inputs, program.widths, strict=True) for k in range(width)]
         known, turning = _sines(program, inputs, precision)
         values = Statements(graph, inputs, program.results, precision, known, margins)
-        named = {one.name for one in values.all}
-        kept = dict.fromkeys((*(f"m{k}" for k in range(len(margins))), *(values[x] for x in program.results)))
-        parts = in_parts(values.all, [name for name in kept if name in named], precision)
-        at = {name: f"{SHARED}[{place}]" for name, place in parts.places.items()}
+        results = dict.fromkeys((*(f"m{k}" for k in range(len(margins))), *(values[x] for x in program.results)))
+        kept = [name for name in results if name in values.all]
+        bodies, size = in_parts(values.all, kept, precision)
+        at = {name: f"{SHARED}[{place}]" for place, name in enumerate(kept)}
         found = {x: at.get(values[x], values[x]) for x in program.results}
         tested, places = checked_nodes(graph, program.results, len(inputs))
-        texts, calls = self._parts(parts, status, precision)
-        lines = [f"{precision.type} {SHARED}[{parts.size}];"] if parts.size else []
+        texts, calls = self._parts(bodies, status, precision)
+        lines = [f"{precision.type} {SHARED}[{size}];"] if size else []
         lines += [*turning, *calls, *self._inertia_test(len(margins), status)]
         tests = [*(inputs[k] for k in places), *(found[x] for x in tested)]
         lines += _wrapped(f"if (!isfinite({balanced_sum(tests)}))")
@@ -175,10 +165,10 @@ class Function:
         lines += [f"{self.output}[{k}] = {found[x]};" for k, x in enumerate(program.results)]
         return "\n".join((*texts, *_body(self.declaration(precision), [*lines, f"return {status}_OK;"])))
 
-    def _parts(self, parts: Parts, status: str, precision: Precision) -> tuple[list[str], list[str]]:
+    def _parts(self, bodies: list[list[str]], status: str, precision: Precision) -> tuple[list[str], list[str]]:
         """The definitions of the parts, and their calls; each takes the arrays that it uses."""
         texts, calls = list[str](), list[str]()
-        for number, body in enumerate(parts.bodies, 1):
+        for number, body in enumerate(bodies, 1):
             name, text = f"part_{number}_of_{self.name}", "\n".join(body)
             used = [x for x in (*self.inputs, *_ARRAYS.values()) if re.search(rf"\b{x}\[", text)]
             parameters = ", ".join((*(f"const {precision.type} *{x}" for x in used), f"{precision.type} *{SHARED}"))

@@ -12,7 +12,7 @@ import numpy as np
 
 from rne_dynamics.advice import rne
 from rne_dynamics.errors import ModelError
-from rne_dynamics.straight_line.graph import Graph
+from rne_dynamics.straight_line.graph import Graph, Node
 from rne_dynamics.straight_line.lines import COS, SIN, TWO_OVER_PI
 
 
@@ -47,26 +47,20 @@ PRECISIONS: Mapping[str, Precision] = MappingProxyType(
 _LONGEST = 4
 _SUM, _PRODUCT, _ATOM = 1, 2, 3
 _INFIX = {"add": ("+", _SUM), "sub": ("-", _SUM), "mul": ("*", _PRODUCT)}
-_CALLS = {"sqrt": "sqrt", "sin": "sin", "cos": "cos", "abs": "fabs"}
+_CALLS = {"sqrt": "sqrt", "sin": "sin", "cos": "cos", "abs": "fabs", "copysign": "copysign"}
+_CHOICES = {"min": "<", "max": ">"}
 
 
-class Statement(NamedTuple):
-    """A constant of C."""
+class Expression(NamedTuple):
+    """An expression of C."""
 
-    #: Its name.
-    name: str
-    #: The expression.
+    #: It, in C.
     text: str
-    #: Names of the constants in the expression.
-    uses: tuple[str, ...]
-    #: How many operations the expression has.
-    operations: int
-
-
-class _Expression(NamedTuple):
-    text: str
+    #: How strongly its last operator binds.
     binds: int = _ATOM
+    #: How many operations it has.
     operations: int = 0
+    #: Names of the constants in it.
     uses: tuple[str, ...] = ()
 
     def within(self, least: int) -> str:
@@ -75,7 +69,7 @@ class _Expression(NamedTuple):
 
 
 class Statements:
-    """The statements, `all`, that compute nodes of a graph; `inputs` and `known` are expressions of other nodes.
+    """The constants, `all`, that compute nodes of a graph; `inputs` and `known` are expressions of other nodes.
 
     `margins`: pairs of nodes whose differences are the constants m0, m1, …, computed as early as possible, which keeps
     fewer values alive. The second node is a round-off of doubles and becomes one of this `precision`.
@@ -90,16 +84,16 @@ class Statements:
         known: Mapping[int, str] = MappingProxyType({}),
         margins: Sequence[tuple[int, int]] = (),
     ) -> None:
-        self.all: list[Statement] = []
+        self.all: dict[str, Expression] = {}
         self._graph, self._inputs, self._precision = graph, inputs, precision
-        self._done: dict[int, _Expression] = {}
+        self._done: dict[int, Expression] = {}
         named, at = {*wanted, *(x for pair in margins for x in pair)}, dict[int, list[int]]()
         for k, pair in enumerate(margins):
             at.setdefault(max(pair), []).append(k)
         order = graph.needed(named, known)
         uses = Counter(x for user in order if user not in known for x in graph.nodes[user].operands)
         for x in order:
-            made = _Expression(known[x]) if x in known else self._expression(x)
+            made = Expression(known[x]) if x in known else self._expression(x)
             short = made.operations < _LONGEST and graph.nodes[x].name in (*_INFIX, "neg")
             if made.operations and not (uses[x] == 1 and short and x not in named):
                 made = self._constant(f"v{x}", made)
@@ -110,52 +104,51 @@ class Statements:
     @property
     def lines(self) -> list[str]:
         """The statements as lines of C."""
-        return [f"const {self._precision.type} {one.name} = {one.text};" for one in self.all]
+        return [f"const {self._precision.type} {name} = {made.text};" for name, made in self.all.items()]
 
     def __getitem__(self, x: int) -> str:
         """A wanted node: the name of its constant, an input or a literal."""
         return self._done[x].within(_ATOM)
 
-    def _constant(self, name: str, made: _Expression) -> _Expression:
-        self.all.append(Statement(name, made.text, made.uses, made.operations))
-        return _Expression(name, uses=(name,))
+    def _constant(self, name: str, made: Expression) -> Expression:
+        self.all[name] = made
+        return Expression(name, uses=(name,))
 
-    def _margin(self, left: _Expression, right: _Expression) -> _Expression:
+    def _margin(self, left: Expression, right: Expression) -> Expression:
         coarser = self._precision.coarser
         factor = "" if coarser == 1.0 else f"{self._precision.constant(coarser)} * "
-        return _Expression(f"{left.within(_ATOM)} - {factor}{right.within(_ATOM)}", _SUM, 2, left.uses + right.uses)
+        return Expression(f"{left.within(_ATOM)} - {factor}{right.within(_ATOM)}", _SUM, 2, left.uses + right.uses)
 
-    def _expression(self, x: int) -> _Expression:
+    def _expression(self, x: int) -> Expression:
         """The expression of a node, with the names in it."""
-        parts = [self._done[y] for y in self._graph.nodes[x].operands]
-        uses = tuple(dict.fromkeys(name for part in parts for name in part.uses))
-        return self._plain_expression(x)._replace(uses=uses)
-
-    def _plain_expression(self, x: int) -> _Expression:
-        node, suffix = self._graph.nodes[x], self._precision.suffix
+        node = self._graph.nodes[x]
         if node.name == "input":
-            return _Expression(self._inputs[int(node.leaf)])
+            return Expression(self._inputs[int(node.leaf)])
         if node.name == "constant":
-            return _Expression(self._precision.constant(node.leaf), _ATOM if node.leaf >= 0.0 else _SUM)
+            return Expression(self._precision.constant(node.leaf), _ATOM if node.leaf >= 0.0 else _SUM)
         parts = [self._done[y] for y in node.operands]
-        operations = 1 + sum(part.operations for part in parts)
+        text, binds = self._operation(node, parts)
+        uses = tuple(dict.fromkeys(name for part in parts for name in part.uses))
+        return Expression(text, binds, 1 + sum(part.operations for part in parts), uses)
+
+    def _operation(self, node: Node, parts: list[Expression]) -> tuple[str, int]:
+        """The text of an operation on its operands, and how strongly it binds."""
+        first, *others = (part.within(_ATOM) for part in parts)
+        suffix = self._precision.suffix
         if node.name in _INFIX:
             sign, binds = _INFIX[node.name]
-            if node.name == "add" and (value := self._graph.known(node.operands[1])) is not None and value < 0.0:
-                sign, parts[1] = "-", _Expression(self._precision.constant(-value))
+            second, value = parts[1].within(binds + 1), self._graph.known(node.operands[1])
+            if node.name == "add" and value is not None and value < 0.0:
+                sign, second = "-", self._precision.constant(-value)
             # the order of operations is the graph's: the second operand of a + (b + c) keeps its parentheses
-            return _Expression(f"{parts[0].within(binds)} {sign} {parts[1].within(binds + 1)}", binds, operations)
+            return f"{parts[0].within(binds)} {sign} {second}", binds
         if node.name in _CALLS:
-            return _Expression(f"{_CALLS[node.name]}{suffix}({parts[0].text})", _ATOM, operations)
-        if node.name == "copysign":
-            return _Expression(f"copysign{suffix}({parts[0].text}, {parts[1].text})", _ATOM, operations)
-        if node.name in ("min", "max"):
-            first, second = (part.within(_ATOM) for part in parts)
-            sign = "<" if node.name == "min" else ">"
-            return _Expression(f"{second} {sign} {first} ? {second} : {first}", 0, operations)
+            return f"{_CALLS[node.name]}{suffix}({', '.join(part.text for part in parts)})", _ATOM
+        if node.name in _CHOICES:
+            return f"{others[0]} {_CHOICES[node.name]} {first} ? {others[0]} : {first}", 0
         if node.name == "neg":
-            return _Expression(f"-{parts[0].within(_ATOM)}", _SUM, operations)
-        return _Expression(f"1.0{suffix} / {parts[0].within(_ATOM)}", _PRODUCT, operations)
+            return f"-{first}", _SUM
+        return f"1.0{suffix} / {first}", _PRODUCT
 
 
 # Sines and cosines of all angles at once, in a loop that compilers can turn into vector instructions. n is the integer

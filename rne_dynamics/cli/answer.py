@@ -161,21 +161,25 @@ class Answer:
     remarks: Sequence[str] = ()
     #: Files that were written.
     written: Sequence[Path | str | None] = ()
-    #: Title and pictures of the page.
+    #: Title and pictures of the page; --plot writes the first one.
     title: str = ""
     pictures: Sequence[Picture] = ()
     #: Exit code; by default that of the verdict.
     code: int | None = None
 
     def given(self, args: argparse.Namespace) -> int:
-        """Print it as --json or text, write the page of --report, and return the exit code."""
-        path: Path | None = getattr(args, "report", None)
+        """Write the picture of --plot and the page of --report, print it as --json or text; return the exit code."""
+        path, plot = getattr(args, "report", None), getattr(args, "plot", None) if self.pictures else None
+        if plot:
+            draw, _ = self.pictures[0]
+            assert callable(draw)
+            draw(Path(plot))
         if path:
             self.page(args.command_line).save(path)
         if args.json:
             print(json.dumps(self.values, indent=2))
         else:
-            self.show(console(), path)
+            self.show(console(), plot, path)
         if self.code is not None or self.verdict is None:
             return self.code or 0
         return int(not self.verdict.passed)

@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -28,31 +28,37 @@ MOST_MOVED = 300
 MOST_SAMPLED = 50
 
 
-class Argument(NamedTuple):
-    """An argument of a command: its words and options as of `argparse.ArgumentParser.add_argument`."""
-
-    words: tuple[str, ...]
-    options: Mapping[str, Any]
-
-
-class Group(NamedTuple):
-    """Arguments below a title in the help; without a title, arguments of which at most one may be given."""
-
-    title: str
-    arguments: Sequence[Argument | Group]
-
-
-class Kinds(NamedTuple):
-    """A first word `dest` that chooses among kinds with arguments of their own: help, description, arguments."""
-
-    dest: str
-    metavar: str
-    kinds: Mapping[str, tuple[str, str | None, Sequence[Argument | Group]]]
+#: An argument of a command: a function that adds it to a parser.
+Argument = Callable[[Any], object]
 
 
 def argument(*words: str, **options: Any) -> Argument:
-    """An argument, as of `argparse`."""
-    return Argument(words, options)
+    """An argument, as of `argparse.ArgumentParser.add_argument`."""
+    return lambda parser: parser.add_argument(*words, **options)
+
+
+def group(title: str, arguments: Sequence[Argument]) -> Argument:
+    """Arguments below a title in the help; without a title, arguments of which at most one may be given."""
+    return lambda parser: declare(
+        parser.add_argument_group(title) if title else parser.add_mutually_exclusive_group(), arguments
+    )
+
+
+def kinds(dest: str, metavar: str, every: Mapping[str, tuple[str, str | None, Sequence[Argument]]]) -> Argument:
+    """A first word `dest` that chooses among kinds with arguments of their own: help, description, arguments."""
+
+    def add(parser: argparse.ArgumentParser) -> None:
+        parsers = parser.add_subparsers(dest=dest, metavar=metavar, required=True)
+        for name, (text, description, own) in every.items():
+            declare(parsers.add_parser(name, help=text, description=description), own)
+
+    return add
+
+
+def declare(parser: argparse._ActionsContainer, arguments: Iterable[Argument]) -> None:
+    """Declare the arguments of a command."""
+    for add in arguments:
+        add(parser)
 
 
 def flag(word: str, text: str) -> Argument:
@@ -63,20 +69,6 @@ def flag(word: str, text: str) -> Argument:
 def several(word: str, metavar: str, text: str) -> Argument:
     """An option that may be given several times."""
     return argument(word, action="append", default=[], metavar=metavar, help=text)
-
-
-def declare(parser: argparse._ActionsContainer, arguments: Iterable[Argument | Group | Kinds]) -> None:
-    """Declare the arguments of a command."""
-    for item in arguments:
-        if isinstance(item, Argument):
-            parser.add_argument(*item.words, **item.options)
-        elif isinstance(item, Group):
-            group = parser.add_argument_group(item.title) if item.title else parser.add_mutually_exclusive_group()
-            declare(group, item.arguments)
-        elif isinstance(parser, argparse.ArgumentParser):
-            kinds = parser.add_subparsers(dest=item.dest, metavar=item.metavar, required=True)
-            for name, (text, description, own) in item.kinds.items():
-                declare(kinds.add_parser(name, help=text, description=description), own)
 
 
 def real(

@@ -78,14 +78,12 @@ def fitted(examples: str, width: int) -> str:
     lines: list[str] = []
     for line in examples.splitlines():
         command = _COMMENTED.fullmatch(line)
-        if len(line) <= width:
-            lines.append(line)
-        elif command:
+        if len(line) > width and command:
             lines += [command[1], *_wrapped(f"      {command[2]}", width, 6)]
-        elif line.startswith("  rne "):
-            lines.append(line)
-        else:
+        elif len(line) > width and not line.startswith("  rne "):
             lines += _wrapped(line, width, len(line) - len(line.lstrip()))
+        else:
+            lines.append(line)
     return "\n".join(lines)
 
 
@@ -97,16 +95,10 @@ def versions() -> str:
 
     lines = [f"rne {__version__}", f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"]
     lines += [f"{name} {package_version(name) or 'is not installed'}" for name in ("numpy", "llvmlite", "matplotlib")]
-    return "\n".join([*lines, *_ros_versions()])
-
-
-def _ros_versions() -> Iterator[str]:
-    if find_spec("rclpy") is None:
-        yield "ROS 2 is not found: rclpy cannot be imported"
-        return
     distribution = os.environ.get("ROS_DISTRO")
-    sourced = f"{distribution}, sourced" if distribution else "of PyPI, no installation sourced"
-    yield f"ROS 2 {sourced}"
+    ros = f"ROS 2 {distribution}, sourced" if distribution else "ROS 2 of PyPI, no installation sourced"
+    found = ros if find_spec("rclpy") else "ROS 2 is not found: rclpy cannot be imported"
+    return "\n".join([*lines, found])
 
 
 def require_ros(command: str) -> None:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.description import sources
 from rne_dynamics.description.lint.findings import Finding, Reading, error
 from rne_dynamics.description.model_parts import Values, known_name
 from rne_dynamics.description.model_schema import CARRIED, HUB, SECTIONS
-from rne_dynamics.description.schema import Marked
+from rne_dynamics.description.schema import Marked, value_of
+from rne_dynamics.description.sources import find, path_from
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm, carried
@@ -37,12 +35,16 @@ def distributed_properties(given: Values, line: int, where: str) -> Reading[dict
         section = yield from _section(given["section"], f"{where} section")
         return None if section is None else {name: (value,) for name, value in section._asdict().items()}
     if "section" in given:
-        message = f"section and {direct[0]} are both given; only one may describe the beam"
-        yield error(given[direct[0]].line, where, message, f"delete {direct[0]}, or section")
+        yield error(
+            given[direct[0]].line, where, f"section and {direct[0]} are both given; only one may describe the beam",
+            f"delete {direct[0]}, or section",
+        )
         return None
     if "mass_per_length" not in given:
-        message = "neither section nor mass_per_length is given"
-        yield error(line, where, message, "write for example `section: {kind: tube, ...}`")
+        yield error(
+            line, where, "neither section nor mass_per_length is given",
+            "write for example `section: {kind: tube, ...}`",
+        )
         return None
     along: dict[str, tuple[float, ...]] = {"mass_per_length": given["mass_per_length"].value}
     EI = _by_plane(given, "EI")
@@ -75,11 +77,15 @@ def _section(entry: Marked, where: str) -> Reading[Section | None]:
     kind, material = given["kind"].value, given["material"].value
     make, lengths = SECTIONS[kind]
     if wrong := [key for key in given if key not in ("kind", "material", *lengths)]:
-        message = f"a {kind} has no {wrong[0]}; it has {' and '.join(lengths)}"
-        yield error(given[wrong[0]].line, where, message, "delete it, or correct kind")
+        yield error(
+            given[wrong[0]].line, where, f"a {kind} has no {wrong[0]}; it has {' and '.join(lengths)}",
+            "delete it, or correct kind",
+        )
     if missing := [key for key in lengths if key not in given]:
-        message = f"{missing[0]} is missing: a {kind} has {' and '.join(lengths)}, m"
-        yield error(entry.line, where, message, f"write `{missing[0]}: ...`")
+        yield error(
+            entry.line, where, f"{missing[0]} is missing: a {kind} has {' and '.join(lengths)}, m",
+            f"write `{missing[0]}: ...`",
+        )
     if wrong or missing:
         return None
     if isinstance(material, dict):
@@ -164,8 +170,10 @@ def read_flexible(values: Values, tree: KinematicTree, file: str) -> Reading[tup
         if not (yield from known_name(name.value, [x.name for x in tree.links], name.line, "flexible link", "link")):
             continue
         if name.value in seen:
-            message = f"is there twice, first in line {seen[name.value]}; a link is flexible once"
-            yield error(name.line, where, message, "delete one of them")
+            yield error(
+                name.line, where, f"is there twice, first in line {seen[name.value]}; a link is flexible once",
+                "delete one of them",
+            )
             continue
         seen[name.value] = name.line
         read = yield from _entry(str(name.value), entry, where, file)
@@ -221,7 +229,7 @@ def flexible_arm(
 
 def _entry(link: str, entry: Marked, where: str, file: str) -> Reading[FlexibleEntry | None]:
     given: dict[str, Marked] = entry.value
-    hub = "inertial" in given and given["inertial"].value == HUB
+    hub = value_of(given, "inertial", None) == HUB
     described = FlexibleEntry(link, entry.line, given, None, None, False, hub)
     if "modal" in given:
         more = [key for key in given if key not in ("link", "modal", "inertial")]
@@ -232,19 +240,23 @@ def _entry(link: str, entry: Marked, where: str, file: str) -> Reading[FlexibleE
             )  # fmt: skip
             return None
         try:
-            return replace(described, modal=load_modal_link(_relative(str(given["modal"].value), file), link))
+            path = find(path_from(str(given["modal"].value), file))
+            return replace(described, modal=load_modal_link(path, link))
         except RneDynamicsError as fault:
             yield error(given["modal"].line, f"{where} modal", *message_and_fix(str(fault), "correct the file"))
             return None
     along = yield from distributed_properties(given, entry.line, where)
-    for key, example in (("length", "0.5"), ("modes", "{y: 2}")):
+    for key, what, example in (
+        ("length", "that of the beam from root to tip, m", "0.5"),
+        ("modes", "how many in bending along y and z, and in torsion", "{y: 2}"),
+    ):
         if key not in given:
-            yield error(entry.line, where, f"{key} is missing: {_MISSING[key]}", f"write `{key}: {example}`")
+            yield error(entry.line, where, f"{key} is missing: {what}", f"write `{key}: {example}`")
             along = None
     if along is None:
         return None
-    modes = tuple(_value(given["modes"].value, kind, 0) for kind in _DIRECTIONS)
-    damping: tuple[float, ...] = _value(given, "damping", (0.0,))
+    modes = tuple(value_of(given["modes"].value, kind, 0) for kind in _DIRECTIONS)
+    damping: tuple[float, ...] = value_of(given, "damping", (0.0,))
     if len(damping) not in (1, sum(modes)):
         yield error(
             given["damping"].line, f"{where} damping",
@@ -254,32 +266,26 @@ def _entry(link: str, entry: Marked, where: str, file: str) -> Reading[FlexibleE
         return None
     tapered = any(len(set(values)) > 1 for values in along.values())
     default: Shapes = "finite_element" if tapered else "clamped_mass"
-    shapes: Shapes = _value(given, "shapes", default)
-    tip = _value(given, "tip", CARRIED if shapes not in _FREE_TIP else {})
+    shapes: Shapes = value_of(given, "shapes", default)
+    tip = value_of(given, "tip", CARRIED if shapes not in _FREE_TIP else {})
     own_tip: dict[str, Marked] = {} if tip == CARRIED else tip
     try:
         beam = Beam(
-            link=link, length=_value(given, "length", 0.0),
+            link=link, length=value_of(given, "length", 0.0),
             **{name: np.array(values) for name, values in along.items()},
-            axis=np.array(_value(given, "axis", (1.0, 0.0, 0.0))),
-            normal=np.array(_value(given, "normal", (0.0, 1.0, 0.0))),
-            origin=np.array(_value(given, "origin", (0.0, 0.0, 0.0))),
+            axis=np.array(value_of(given, "axis", (1.0, 0.0, 0.0))),
+            normal=np.array(value_of(given, "normal", (0.0, 1.0, 0.0))),
+            origin=np.array(value_of(given, "origin", (0.0, 0.0, 0.0))),
             modes=modes, shapes=shapes, damping=damping[0] if len(damping) == 1 else damping,
-            tip_mass=_value(own_tip, "mass", 0.0), tip_inertia=_value(own_tip, "inertia", (0.0, 0.0, 0.0)),
-            tip_offset=_value(own_tip, "offset", 0.0),
-            elements=_value(given, "elements", max(20, *modes)),
-            stiffening=_value(given, "stiffening", "true") == "true",
+            tip_mass=value_of(own_tip, "mass", 0.0), tip_inertia=value_of(own_tip, "inertia", (0.0, 0.0, 0.0)),
+            tip_offset=value_of(own_tip, "offset", 0.0),
+            elements=value_of(given, "elements", max(20, *modes)),
+            stiffening=value_of(given, "stiffening", "true") == "true",
         )  # fmt: skip
     except RneDynamicsError as fault:
         yield _link_finding(str(fault), described)
         return None
     return replace(described, beam=beam, carries=tip == CARRIED)
-
-
-_MISSING = {
-    "length": "that of the beam from root to tip, m",
-    "modes": "how many in bending along y and z, and in torsion",
-}
 
 
 def _modal(entry: FlexibleEntry, beam: Beam) -> Reading[ModalLink | None]:
@@ -303,14 +309,3 @@ def _link_finding(fault: str, entry: FlexibleEntry) -> Finding:
     word = re.match(r"\w*", text)
     key = "" if word is None else _KEYS.get(word.group(), word.group())
     return error(entry.line_of(key), entry.where, *message_and_fix(text, "correct it"))
-
-
-def _relative(name: str, file: str) -> Path:
-    """Path of a file that a model file names: a URI, or a path relative to the model file's folder."""
-    if "://" in name:
-        return sources.find(name)
-    return Path(name) if file.startswith("<") else Path(file).parent / name
-
-
-def _value(given: Mapping[str, Marked], key: str, otherwise: Any) -> Any:
-    return given[key].value if key in given else otherwise

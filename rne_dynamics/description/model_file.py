@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -34,10 +34,17 @@ from rne_dynamics.description.model_parts import (
     read_sharing,
     with_drives,
 )
-from rne_dynamics.description.model_schema import SCHEMA
-from rne_dynamics.description.schema import WHOLE, Marked, Table
-from rne_dynamics.description.share import example_robots, share_file, shipped_models, shipped_robots
-from rne_dynamics.description.sources import Source, SourceLike, is_model_file, names_model_file, read_source
+from rne_dynamics.description.model_schema import KEYS, SCHEMA
+from rne_dynamics.description.schema import WHOLE, Marked, value_of
+from rne_dynamics.description.share import share_file, shipped_models
+from rne_dynamics.description.sources import (
+    Source,
+    SourceLike,
+    is_model_file,
+    names_model_file,
+    path_from,
+    read_source,
+)
 from rne_dynamics.description.urdf import accepted, load_urdf, refusal
 from rne_dynamics.description.yaml_nodes import read_yaml
 from rne_dynamics.errors import DescriptionError, MissingDependencyError
@@ -75,13 +82,6 @@ def with_base_named(values: Mapping[str, Marked], found: list[Finding]) -> list[
     return [
         replace(f, element=f"{f.element} of {name}") if f.line == line and f.element != KEY else f for f in found
     ]  # fmt: skip
-
-
-def path_from(name: str, file: str) -> str | Path:
-    """Path of what a model file names, taken from the file's folder; URIs and names of robots that ship stay."""
-    path = Path(name) if file.startswith("<") else Path(file).parent / name
-    known = name in shipped_robots() or name in shipped_models() or (name in example_robots() and not path.exists())
-    return name if "://" in name or known else path
 
 
 def _base(given: Marked, file: str, before: tuple[str, ...]) -> Reading[dict[str, Marked] | None]:
@@ -127,7 +127,8 @@ def _merged(base: dict[str, Marked], own: Mapping[str, Marked]) -> dict[str, Mar
     whole = {key: value for key, value in base.items() if not (key in _ONE_OF and any(k in own for k in _ONE_OF))}
     for key, entry in own.items():
         value, former = entry.value, whole.get(key)
-        if former is not None and isinstance(value, dict) and isinstance(former.value, dict) and _is_table(key):
+        is_table = KEYS[key].reader.is_table and isinstance(value, dict)
+        if former is not None and is_table and isinstance(former.value, dict):
             value = {**former.value, **value}
         elif former is not None and key in _NAMED:
             names = [part.value[_NAMED[key]].value for part in value]
@@ -136,12 +137,7 @@ def _merged(base: dict[str, Marked], own: Mapping[str, Marked]) -> dict[str, Mar
     return whole
 
 
-def _is_table(key: str) -> bool:
-    reader = SCHEMA.keys[key].reader
-    return isinstance(getattr(reader, "mapping", reader), Table)
-
-
-_GRAVITY = Marked((0.0, 0.0, -9.81), 0)
+_GRAVITY = (0.0, 0.0, -9.81)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,13 +162,7 @@ class ModelExamination:
     @property
     def gravity(self) -> tuple[float, float, float]:
         """In world axes, m/s²."""
-        given: tuple[float, float, float] = self.values.get("gravity", _GRAVITY).value
-        return given
-
-    @property
-    def ok(self) -> bool:
-        """Whether `load_model` accepts the file."""
-        return self.report.ok and self.urdf is not None and self.urdf.report.ok
+        return cast("tuple[float, float, float]", value_of(self.values, "gravity", _GRAVITY))
 
 
 def load_model(
@@ -242,11 +232,8 @@ def load_model(
         if arm is None:
             raise refusal(Report(examination.report.file, tuple(found)))
         return arm
-    robot = assemble(tree, gravity=examination.values.get("gravity", _GRAVITY).value).with_own_code()
-    whole = examination.mechanism
-    if whole is None:
-        return robot
-    return whole.on_tree(robot)
+    robot = assemble(tree, gravity=examination.gravity).with_own_code()
+    return robot if examination.mechanism is None else examination.mechanism.on_tree(robot)
 
 
 def examine_model(source: Source, mappings: Mapping[str, str] | None = None) -> ModelExamination:
@@ -288,7 +275,7 @@ def _build(
     payload = collect(read_payload(values, tree), found)
     if payload is not None:
         tree = _with_payload(tree, payload, flexible)
-    robot = assemble(tree, gravity=values.get("gravity", _GRAVITY).value)
+    robot = assemble(tree, gravity=value_of(values, "gravity", _GRAVITY))
     found.extend(lint_whole(values, line, robot))
     if "loops" not in values:
         if "flexible" not in values:
@@ -306,8 +293,8 @@ def _build(
 
 
 def _arm(values: Values, tree: KinematicTree, flexible: tuple[FlexibleEntry, ...]) -> Reading[FlexibleArm | None]:
-    posture = {name: given.value for name, given in values["posture"].value.items()} if "posture" in values else {}
-    gravity = values.get("gravity", _GRAVITY).value
+    posture = {name: given.value for name, given in value_of(values, "posture", {}).items()}
+    gravity = value_of(values, "gravity", _GRAVITY)
     return (yield from flexible_arm(flexible, tree, gravity, posture, values["flexible"].line))
 
 
@@ -340,8 +327,10 @@ def _described(
     """Yield what is wrong with `urdf` or `dh`; return the URDF of the one that is given, and the tree of `dh`."""
     values: Values = whole.value
     if "urdf" in values and "dh" in values:
-        message = "urdf and dh are both given; one of them describes the robot"
-        yield error(values["dh"].line, WHOLE, message, "delete one of them")
+        yield error(
+            values["dh"].line, WHOLE, "urdf and dh are both given; one of them describes the robot",
+            "delete one of them",
+        )
     elif "dh" in values:
         return (yield from dh_source(values["dh"], file))
     elif "urdf" in values:
@@ -350,8 +339,10 @@ def _described(
         except (DescriptionError, MissingDependencyError) as fault:
             yield error(values["urdf"].line, "urdf", str(fault), "correct the name")
     else:
-        message = f"urdf is missing: {SCHEMA.keys['urdf'].doc}; or dh: {SCHEMA.keys['dh'].doc}"
-        yield error(whole.line, WHOLE, message, "write `urdf: ...`")
+        yield error(
+            whole.line, WHOLE, f"urdf is missing: {KEYS['urdf'].doc}; or dh: {KEYS['dh'].doc}",
+            "write `urdf: ...`",
+        )
     return None
 
 

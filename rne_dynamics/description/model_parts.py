@@ -10,7 +10,7 @@ import numpy as np
 
 from rne_dynamics.description.lint.findings import Finding, Reading, error, first_of
 from rne_dynamics.description.model_schema import KINDS, NO_ROTORS
-from rne_dynamics.description.schema import Marked
+from rne_dynamics.description.schema import Marked, value_of
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.model.inertia import Array, symmetric
 from rne_dynamics.model.layout import FLOATING, KIND
@@ -19,13 +19,13 @@ from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import ONE_FREEDOM, Friction, JointKind, KinematicTree, Payload
 
 Values = Mapping[str, Marked]
-_ZERO = Marked((0.0, 0.0, 0.0), 0)
+_ZERO = (0.0, 0.0, 0.0)
 
 
 def with_drives(values: Values, tree: KinematicTree) -> Reading[KinematicTree]:
     """Yield what is wrong with `friction` and `rotors`; return the tree with them."""
     friction: dict[str, Friction] = {}
-    if "rotors" in values and values["rotors"].value == NO_ROTORS:
+    if value_of(values, "rotors", None) == NO_ROTORS:
         tree, rotors = tree.without_rotors(), dict[str, float]()
     else:
         rotors = {name: x.value for name, x in (yield from _of_joints(values, "rotors", tree)).items()}
@@ -42,7 +42,7 @@ def _of_joints(values: Values, key: str, tree: KinematicTree) -> Reading[dict[st
     """Yield names in a table that are no joint that moves; return the other entries."""
     movable = [joint.name for joint in tree.joints if joint.kind in ONE_FREEDOM]
     found = {}
-    for name, given in _table(values, key).items():
+    for name, given in value_of(values, key, {}).items():
         if (yield from known_name(name, movable, given.line, key, "joint that moves")):
             found[name] = given
     return found
@@ -56,7 +56,7 @@ def read_payload(values: Values, tree: KinematicTree) -> Reading[Payload | None]
     link = given["link"]
     if not (yield from known_name(link.value, [x.name for x in tree.links], link.line, "payload link", "link")):
         return None
-    inertia = symmetric(given.get("inertia", Marked((0.0,) * 6, 0)).value)
+    inertia = symmetric(value_of(given, "inertia", (0.0,) * 6))
     moments = np.linalg.eigvalsh(inertia)
     slack = 1e-6 * abs(moments[2])
     if moments[0] < -slack or moments[0] + moments[1] < moments[2] - slack:
@@ -66,7 +66,7 @@ def read_payload(values: Values, tree: KinematicTree) -> Reading[Payload | None]
             "be positive and at most the sum of the other two", "write ixx ixy ixz iyy iyz izz about the mass centre",
         )
         return None
-    return Payload(link.value, given["mass"].value, given.get("com", _ZERO).value, inertia)
+    return Payload(link.value, given["mass"].value, value_of(given, "com", _ZERO), inertia)
 
 
 def read_loops(values: Values, robot: RobotModel) -> Reading[tuple[Loop, ...]]:
@@ -78,8 +78,10 @@ def read_loops(values: Values, robot: RobotModel) -> Reading[tuple[Loop, ...]]:
         name = str(given["name"].value)
         where = f"loop {name!r}"
         if name in seen:
-            message = f"the name is there twice, first in line {seen[name]}; names must be unique"
-            yield error(given["name"].line, where, message, "rename one of them")
+            yield error(
+                given["name"].line, where,
+                f"the name is there twice, first in line {seen[name]}; names must be unique", "rename one of them",
+            )
             continue
         seen[name] = given["name"].line
         blocked = yield from _blocked(given, entry.line, where)
@@ -111,12 +113,13 @@ def read_actuated(values: Values, robot: RobotModel) -> Reading[tuple[str, ...]]
 def read_sharing(values: Values, key: str, actuated: tuple[str, ...]) -> Reading[dict[str, float]]:
     """Yield what is wrong with `effort_weights` or `preload`; return it by joint name."""
     shares: dict[str, float] = {}
-    for name, given in _table(values, key).items():
+    for name, given in value_of(values, key, {}).items():
         if not (yield from known_name(name, actuated, given.line, key, "actuated joint")):
             continue
         if key == "effort_weights" and not given.value > 0.0:
-            message = f"of {name!r} is {given.value:g}; it must be above 0"
-            yield error(given.line, key, message, "give a weight above 0")
+            yield error(
+                given.line, key, f"of {name!r} is {given.value:g}; it must be above 0", "give a weight above 0"
+            )
             continue
         shares[name] = given.value
     return shares
@@ -125,7 +128,7 @@ def read_sharing(values: Values, key: str, actuated: tuple[str, ...]) -> Reading
 def read_posture(values: Values, robot: RobotModel) -> Reading[Array]:
     """Yield what is wrong with `posture`; return positions of all joints of the tree, shape (nq,)."""
     posture = np.zeros(robot.nq)
-    for name, given in _table(values, "posture").items():
+    for name, given in value_of(values, "posture", {}).items():
         if (yield from _coordinate(name, given.line, "posture", robot)):
             posture[robot.joint_index(name)] = given.value
     return posture
@@ -149,13 +152,12 @@ def lint_whole(values: Values, root_line: int, robot: RobotModel) -> Iterator[Fi
          "the URDF has a floating joint; closed loops are supported with joints of one freedom",
          "make the joint fixed, or split it into joints of one freedom"),
     )  # fmt: skip
-    if actuated is None:
-        yield error(
-            root_line, "the file", "actuated is missing: with loops, the joints with motors", "write `actuated: [...]`"
-        )
-    elif not actuated.value:
-        message = "is an empty list; at least one joint must be driven"
-        yield error(actuated.line, "actuated", message, "name a joint")
+    yield from first_of(
+        root_line if actuated is None else actuated.line, "the file" if actuated is None else "actuated",
+        (actuated is None, error, "actuated is missing: with loops, the joints with motors", "write `actuated: [...]`"),
+        (actuated is not None and not actuated.value, error, "is an empty list; at least one joint must be driven",
+         "name a joint"),
+    )  # fmt: skip
 
 
 def _blocked(given: Values, line: int, where: str) -> Reading[list[bool] | None]:
@@ -170,8 +172,9 @@ def _blocked(given: Values, line: int, where: str) -> Reading[list[bool] | None]
         twice = [x for i, x in enumerate(directions) if x in directions[:i]]
         if twice or not directions:
             message = f"direction {twice[0]} is there twice" if twice else "is an empty list: nothing would be closed"
-            fix = f"list some of {', '.join(DIRECTIONS)}, each once"
-            yield error(given["blocked"].line, f"{where} blocked", message, fix)
+            yield error(
+                given["blocked"].line, f"{where} blocked", message, f"list some of {', '.join(DIRECTIONS)}, each once"
+            )
             return None
     return [direction in directions for direction in DIRECTIONS]
 
@@ -181,8 +184,8 @@ def _frame(entry: Marked, where: str, robot: RobotModel) -> Reading[LoopFrame | 
     link = given["link"]
     if not (yield from known_name(link.value, robot.link_names, link.line, where, "link")):
         return None
-    rotation = rotation_rpy(*given.get("rpy", _ZERO).value)
-    return LoopFrame(link.value, rotation, np.array(given.get("xyz", _ZERO).value))
+    rotation = rotation_rpy(*value_of(given, "rpy", _ZERO))
+    return LoopFrame(link.value, rotation, np.array(value_of(given, "xyz", _ZERO)))
 
 
 def _friction(name: str, given: Marked) -> Reading[Friction | None]:
@@ -190,8 +193,10 @@ def _friction(name: str, given: Marked) -> Reading[Friction | None]:
     one = [key for key in ("coulomb_forward", "coulomb_backward") if key in numbers]
     for key in ("coulomb", "offset"):
         if one and key in numbers:
-            message = f"{key} and {one[0]} are both given; one or the other"
-            yield error(numbers[key].line, f"friction {name!r}", message, f"delete {key}")
+            yield error(
+                numbers[key].line, f"friction {name!r}", f"{key} and {one[0]} are both given; one or the other",
+                f"delete {key}",
+            )
             return None
     read = {key: number.value for key, number in numbers.items()}
     both, offset = read.pop("coulomb", 0.0), read.pop("offset", 0.0)
@@ -228,8 +233,3 @@ def known_name(name: str, known: Collection[str], line: int, where: str, kind: s
     fix = f"write {' or '.join(map(repr, near))}" if near else f"name one of: {listed or 'there is none'}"
     yield error(line, where, f"there is no {kind} named {name!r} in the URDF", fix)
     return False
-
-
-def _table(values: Values, key: str) -> dict[str, Marked]:
-    table: dict[str, Marked] = values[key].value if key in values else {}
-    return table

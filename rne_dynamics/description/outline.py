@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from types import MappingProxyType
 
 from rne_dynamics.description.lint.findings import Finding, Reading, error, first_of, warning
 from rne_dynamics.description.markup import Element
@@ -28,43 +27,31 @@ JOINT_ELEMENTS: dict[str, tuple[str, ...]] = {
     "mimic": ("joint", "multiplier", "offset"),
     "safety_controller": ("soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity"),
 }
-#: The limits of a joint that repairs declare absent, by its name: of `POSITION`, "effort" and "velocity".
-Unbounded = Mapping[str, frozenset[str]]
-POSITION = "position"
 #: Limits from here on are none: URDF requires a number, and `to_urdf` writes this one.
 UNBOUNDED = 1e9
-_NONE: Unbounded = MappingProxyType({})
 _KNOWN_AT_TOP = ("link", "joint", "transmission", "material", "gazebo", "ros2_control", "sensor")
 
 
 @dataclass(frozen=True, eq=False)
-class LinkOutline:
-    """A link: its name and its element."""
+class NamedElement:
+    """A link, or what all outlines have: its name and its element."""
 
     name: str
     element: Element
 
     @property
     def where(self) -> str:
-        """The link in messages."""
-        return f"link {self.name!r}"
+        """Its name in messages."""
+        return f"{self.element.tag} {self.name!r}"
 
 
 @dataclass(frozen=True, eq=False)
-class JointOutline:
-    """A joint: its links, its element, and its limits that count as absent."""
+class JointOutline(NamedElement):
+    """A joint: its name, its element, its kind and its links."""
 
-    name: str
     kind: JointKind
     parent: str
     child: str
-    element: Element
-    unbounded: frozenset[str] = frozenset()
-
-    @property
-    def where(self) -> str:
-        """The joint in messages."""
-        return f"joint {self.name!r}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,20 +63,22 @@ class Outline:
     #: The <robot> element.
     element: Element
     #: By name.
-    links: dict[str, LinkOutline]
+    links: dict[str, NamedElement]
     joints: dict[str, JointOutline]
 
 
-def read_outline(root: Element, default_name: str, unbounded: Unbounded = _NONE) -> Reading[Outline]:
+def read_outline(root: Element, default_name: str) -> Reading[Outline]:
     """Yield what is wrong with names and required elements; return the valid part.
 
-    `default_name` is that of a robot without one, `unbounded` are limits that count as absent.
+    `default_name` is that of a robot without one.
     """
-    links: dict[str, LinkOutline] = {}
+    links: dict[str, NamedElement] = {}
     joints: dict[str, JointOutline] = {}
     if root.tag != "robot":
-        message = f"the root element is <{root.tag}>; it must be <robot>"
-        yield error(root.line, f"<{root.tag}>", message, "give a URDF file, or convert this one to URDF")
+        yield error(
+            root.line, f"<{root.tag}>", f"the root element is <{root.tag}>; it must be <robot>",
+            "give a URDF file, or convert this one to URDF",
+        )
         return Outline(default_name, root, links, joints)
     name = root.attributes.get("name", "").strip()
     if not name:
@@ -100,22 +89,22 @@ def read_outline(root: Element, default_name: str, unbounded: Unbounded = _NONE)
         if element.tag == "link":
             named = yield from _name(element, "link", links)
             if named is not None:
-                links[named] = LinkOutline(named, element)
+                links[named] = NamedElement(named, element)
                 yield from lint_children(element, f"link {named!r}", LINK_ELEMENTS, once=("inertial",))
         elif element.tag == "joint":
             named = yield from _name(element, "joint", joints)
             if named is not None:
-                joint = yield from _joint(element, named, unbounded.get(named, frozenset()))
+                joint = yield from _joint(element, named)
                 if joint is not None:
                     joints[named] = joint
-        else:
-            yield from _foreign(element)
+        elif element.tag not in _KNOWN_AT_TOP:
+            yield from _foreign(element, "", ("link", "joint", "transmission"), 0.75)
     if not any(root.all("link")):
         yield error(root.line, "<robot>", "has no <link>; a robot needs at least one", "give the file of a robot")
     return Outline(name or default_name, root, links, joints)
 
 
-def _name(element: Element, kind: str, known: Mapping[str, LinkOutline | JointOutline]) -> Reading[str | None]:
+def _name(element: Element, kind: str, known: Mapping[str, NamedElement]) -> Reading[str | None]:
     name = element.attributes.get("name", "")
     first = known[name].element.line if name in known else 0
     yield from first_of(
@@ -127,29 +116,18 @@ def _name(element: Element, kind: str, known: Mapping[str, LinkOutline | JointOu
     return None if first or not name.strip() else name
 
 
-def _foreign(element: Element) -> Iterator[Finding]:
-    if element.tag.startswith("xacro:"):
-        yield _xacro(element, "")
-    elif element.tag not in _KNOWN_AT_TOP:
-        yield from _misspelt(element, f"<{element.tag}>", ("link", "joint", "transmission"), 0.75)
+def _foreign(element: Element, within: str, known: Iterable[str], cutoff: float) -> Iterator[Finding]:
+    """Yield an element of xacro, or one whose tag is similar to a known one."""
+    where, near = f"{within}<{element.tag}>", get_close_matches(element.tag.lower(), known, n=1, cutoff=cutoff)
+    yield from first_of(
+        element.line, where,
+        (element.tag.startswith("xacro:"), error, "is a xacro element in a plain URDF",
+         "give the .xacro file by its path, or expand it first with `xacro`"),
+        (bool(near), warning, "is no URDF element and is ignored", f"write <{''.join(near)}> if it is meant"),
+    )  # fmt: skip
 
 
-def _misspelt(element: Element, where: str, known: Iterable[str], cutoff: float) -> Iterator[Finding]:
-    """Yield an element whose tag is similar to a known one."""
-    if near := get_close_matches(element.tag.lower(), known, n=1, cutoff=cutoff):
-        yield warning(
-            element.line, where, "is no URDF element and is ignored", f"write <{near[0]}> if it is meant"
-        )
-
-
-def _xacro(element: Element, where: str) -> Finding:
-    return error(
-        element.line, f"{where}<{element.tag}>", "is a xacro element in a plain URDF",
-        "give the .xacro file by its path, or expand it first with `xacro`",
-    )
-
-
-def _joint(element: Element, name: str, unbounded: frozenset[str]) -> Reading[JointOutline | None]:
+def _joint(element: Element, name: str) -> Reading[JointOutline | None]:
     where = f"joint {name!r}"
     kinds, kind = [k.value for k in JointKind], element.attributes.get("type", "").strip()
     usable = kind in kinds
@@ -169,7 +147,7 @@ def _joint(element: Element, name: str, unbounded: frozenset[str]) -> Reading[Jo
                 f'write <{end} link="..."/>',
             )
             usable = False
-    return JointOutline(name, JointKind(kind), ends[0], ends[1], element, unbounded) if usable else None
+    return JointOutline(name, element, JointKind(kind), ends[0], ends[1]) if usable else None
 
 
 def lint_children(
@@ -187,10 +165,8 @@ def lint_children(
         seen.setdefault(child.tag, child.line)
         if child.tag in known:
             yield from misspelt_attributes(child, place, known[child.tag])
-        elif child.tag.startswith("xacro:"):
-            yield _xacro(child, f"{where} ")
         else:
-            yield from _misspelt(child, place, known, 0.8)
+            yield from _foreign(child, f"{where} ", known, 0.8)
 
 
 def misspelt_attributes(element: Element, where: str, known: tuple[str, ...]) -> Iterator[Finding]:

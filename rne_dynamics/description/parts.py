@@ -29,7 +29,18 @@ from typing import Any
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from rne_dynamics.description.lint.findings import FaultyDescriptionError, Finding, Reading, collect
-from rne_dynamics.description.schema import WHOLE, Choice, Key, ListOf, Marked, Name, Number, Numbers, Record
+from rne_dynamics.description.schema import (
+    WHOLE,
+    Key,
+    Marked,
+    Reader,
+    choice,
+    list_of,
+    number,
+    numbers,
+    record,
+    text,
+)
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.description.yaml_nodes import MOST_BYTES, read_yaml
 from rne_dynamics.errors import ArgumentError, DescriptionError, ModelError
@@ -41,56 +52,50 @@ from rne_dynamics.model.principal import composite
 from rne_dynamics.model.solids import SOLIDS
 
 
-@dataclass(frozen=True)
-class _Lengths:
-    """Lengths of a solid by their names: a mapping, or numbers in this order."""
+def _lengths(names: tuple[str, ...]) -> Reader:
+    """Lengths of a solid by their names, read as a dict of numbers: a mapping, or numbers in this order."""
+    form = f"{', '.join(names)}, in m"
+    named = record({name: Key(number("m"), "m", required=True) for name in names})
+    listed = list_of(number("m"), "number", len(names))
 
-    names: tuple[str, ...]
-
-    @property
-    def form(self) -> str:
-        """What is allowed."""
-        return f"{', '.join(self.names)}, in m"
-
-    def read(self, node: Node, where: str) -> Reading[Marked | None]:
-        """Read the lengths as a dict of numbers."""
-        number = Number("m")
+    def read(node: Node, where: str) -> Reading[Marked | None]:
         if isinstance(node, MappingNode):
-            reader = Record({name: Key(number, "m", required=True) for name in self.names})
-            named = yield from reader.read(node, where)
-            return None if named is None else Marked({k: v.value for k, v in named.value.items()}, named.line)
-        if isinstance(node, ScalarNode) and len(self.names) == 1:
+            found = yield from named.read(node, where)
+            return None if found is None else Marked({k: v.value for k, v in found.value.items()}, found.line)
+        if isinstance(node, ScalarNode) and len(names) == 1:
             node = SequenceNode("tag:yaml.org,2002:seq", [node], node.start_mark, node.end_mark)
-        listed = yield from ListOf(number, "number", len(self.names)).read(node, f"{where} ({self.form})")
-        return None if listed is None else Marked(
-            dict(zip(self.names, (x.value for x in listed.value), strict=True)), listed.line
+        found = yield from listed.read(node, f"{where} ({form})")
+        return None if found is None else Marked(
+            dict(zip(names, (x.value for x in found.value), strict=True)), found.line
         )  # fmt: skip
 
+    return Reader(form, read)
 
-_TRUTH = Choice(("true", "false"))
+
+_TRUTH = choice(("true", "false"))
 _WEIGHT = {
-    "mass": Key(Number("kg"), "kg"), "density": Key(Number("kg/m^3"), "kg/m^3"), "material": Key(Name(), "a material"),
+    "mass": Key(number("kg"), "kg"), "density": Key(number("kg/m^3"), "kg/m^3"), "material": Key(text(), "a material"),
 }  # fmt: skip
 _OPTIONS = {
-    "scale": Key(Number(""), "metres per unit of the mesh"), "repair": Key(_TRUTH, "fill holes of the mesh"),
-    "hull": Key(_TRUTH, "the convex hull of the mesh"), "thickness": Key(Number("m"), "of a shell or plate, m"),
-    "area": Key(Number("m^2"), "of a rod's section, m^2"),
+    "scale": Key(number(""), "metres per unit of the mesh"), "repair": Key(_TRUTH, "fill holes of the mesh"),
+    "hull": Key(_TRUTH, "the convex hull of the mesh"), "thickness": Key(number("m"), "of a shell or plate, m"),
+    "area": Key(number("m^2"), "of a rod's section, m^2"),
 }  # fmt: skip
 _SHAPES = {
-    "mesh": Key(Name("a file name"), "a mesh in the folder of the file"),
+    "mesh": Key(text("a file name"), "a mesh in the folder of the file"),
     **{
-        solid: Key(_Lengths(tuple(
+        solid: Key(_lengths(tuple(
             p.name for p in inspect.signature(make).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD
         )), "a solid")
         for solid, make in SOLIDS.items()
     },
 }
-_PART = Record({
+_PART = record({
     **_SHAPES, **_WEIGHT, **_OPTIONS, "hole": Key(_TRUTH, "whether it is taken out"),
-    "xyz": Key(Numbers("m"), "its place, m"), "rpy": Key(Numbers("rad"), "its turn, rad"),
+    "xyz": Key(numbers("m"), "its place, m"), "rpy": Key(numbers("rad"), "its turn, rad"),
 })  # fmt: skip
-_PARTS = ListOf(_PART, "part")
-_FILE = Record({
+_PARTS = list_of(_PART, "part", key="name")
+_FILE = record({
     "parts": Key(_PARTS, "the list of parts", required=True), "material": _WEIGHT["material"],
     "density": _WEIGHT["density"],
 })  # fmt: skip
@@ -124,8 +129,8 @@ def read_parts(file: str | PathLike[str]) -> Parts:
     bodies: dict[bool, list[Inertia]] = {True: [], False: []}
     doubts: list[str] = []
     try:
-        for number, entry in enumerate(entries, 1):
-            where, part = f"part {number}", {key: value.value for key, value in entry.value.items()}
+        for k, entry in enumerate(entries, 1):
+            where, part = f"part {k}", {key: value.value for key, value in entry.value.items()}
             body, said = _part(part, common, path.parent)
             bodies[part.get("hole") == "true"].append(body)
             doubts.extend(said)

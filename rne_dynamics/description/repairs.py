@@ -19,9 +19,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rne_dynamics.description.lint.findings import Finding, Reading, warning
+from rne_dynamics.description.lint.findings import Finding, warning
 from rne_dynamics.description.markup import Element, parse_number
-from rne_dynamics.description.outline import INERTIAL_ELEMENTS, JOINT_ELEMENTS, POSITION, Unbounded
+from rne_dynamics.description.outline import INERTIAL_ELEMENTS, JOINT_ELEMENTS, UNBOUNDED
 from rne_dynamics.description.urdf_tree import rpy_of
 from rne_dynamics.model.inertia import skew
 from rne_dynamics.model.tree import JointKind
@@ -29,9 +29,8 @@ from rne_dynamics.model.tree import JointKind
 _XACRO = "xacro:"
 
 
-def repaired(root: Element) -> Reading[Unbounded]:
-    """Repair a document in place: yield a warning for each repair; return the limits of joints that count as absent."""
-    unbounded: dict[str, frozenset[str]] = {}
+def repair(root: Element) -> Iterator[Finding]:
+    """Repair a document in place: yield a warning for each repair."""
     yield from _without_xacro(root, "")
     for element in root.children:
         where = f"{element.tag} {element.attributes.get('name', '')!r}"
@@ -44,26 +43,23 @@ def repaired(root: Element) -> Reading[Unbounded]:
         elif element.tag == "joint":
             yield from _cleaned(element, where, tuple(JOINT_ELEMENTS))
             yield from _turned_by_rpy(element, where)
-            absent = yield from _absent_limits(element, where)
-            if absent:
-                unbounded[element.attributes.get("name", "")] = absent
-    return unbounded
-
-
-def _cleaned(element: Element, where: str, once: tuple[str, ...]) -> Iterator[Finding]:
-    yield from _without_xacro(element, f"{where} ")
-    yield from _first_only(element, where, once)
+            yield from _without_limits(element, where)
 
 
 def _without_xacro(element: Element, where: str) -> Iterator[Finding]:
     for child in element.children:
         if child.tag.startswith(_XACRO):
-            message = "is a xacro element in a plain URDF; it is ignored, and what it would expand to is missing"
-            yield warning(child.line, f"{where}<{child.tag}>", message, "give the .xacro file, or delete the element")
+            yield warning(
+                child.line, f"{where}<{child.tag}>",
+                "is a xacro element in a plain URDF; it is ignored, and what it would expand to is missing",
+                "give the .xacro file, or delete the element",
+            )
     element.children = [child for child in element.children if not child.tag.startswith(_XACRO)]
 
 
-def _first_only(element: Element, where: str, once: tuple[str, ...]) -> Iterator[Finding]:
+def _cleaned(element: Element, where: str, once: tuple[str, ...]) -> Iterator[Finding]:
+    """Yield xacro elements, and second ones of those allowed `once`; both are removed."""
+    yield from _without_xacro(element, f"{where} ")
     first: dict[str, Element] = {}
     kept = []
     for child in element.children:
@@ -72,8 +68,10 @@ def _first_only(element: Element, where: str, once: tuple[str, ...]) -> Iterator
             kept.append(child)
             continue
         alike = "with the same values" if _same(known, child) else "with other values"
-        message = f"is there twice, first in line {known.line}, {alike}; the first is used"
-        yield warning(child.line, f"{where} <{child.tag}>", message, "delete one of them")
+        yield warning(
+            child.line, f"{where} <{child.tag}>",
+            f"is there twice, first in line {known.line}, {alike}; the first is used", "delete one of them",
+        )
     element.children = kept
 
 
@@ -87,18 +85,19 @@ def _turned_by_rpy(element: Element, where: str) -> Iterator[Finding]:
     origin = element.first("origin")
     if origin is None or "quat_xyzw" not in origin.attributes or "rpy" in origin.attributes:
         return
-    text = origin.attributes["quat_xyzw"]
-    numbers = [parse_number(word) for word in text.split()]
-    quaternion = [number for number in numbers if number is not None]
-    if len(numbers) != 4 or len(quaternion) != 4 or not 1e-3 < math.hypot(*quaternion) < 1e3:
+    words = origin.attributes["quat_xyzw"].split()
+    quaternion = [number for word in words if (number := parse_number(word)) is not None]
+    if not len(words) == len(quaternion) == 4 or not 1e-3 < math.hypot(*quaternion) < 1e3:
         return
     rpy = " ".join(map(repr, _rpy(*quaternion)))
-    del origin.attributes["quat_xyzw"]
+    text = origin.attributes.pop("quat_xyzw")
     origin.attributes["rpy"] = rpy
     length = math.hypot(*quaternion)
     scaled = "" if abs(length - 1.0) < 1e-6 else f", of length {length:.6g}, scaled to 1"
-    message = f"the rotation is given as quat_xyzw {text!r}{scaled}, which many readers ignore"
-    yield warning(origin.line, f"{where} <origin>", message, f'write rpy="{rpy}"')
+    yield warning(
+        origin.line, f"{where} <origin>",
+        f"the rotation is given as quat_xyzw {text!r}{scaled}, which many readers ignore", f'write rpy="{rpy}"',
+    )
 
 
 def _rpy(x: float, y: float, z: float, w: float) -> tuple[float, float, float]:
@@ -107,22 +106,27 @@ def _rpy(x: float, y: float, z: float, w: float) -> tuple[float, float, float]:
     return rpy_of(np.eye(3) + 2.0 / (x * x + y * y + z * z + w * w) * (w * K + K @ K))
 
 
-def _absent_limits(joint: Element, where: str) -> Reading[frozenset[str]]:
-    """Yield limits that stand for none; return those without bound: `POSITION`, "effort", "velocity"."""
+def _without_limits(joint: Element, where: str) -> Iterator[Finding]:
+    """Write limits that stand for none as `UNBOUNDED`."""
     limit, kind = joint.first("limit"), joint.attributes.get("type", "").strip()
     if limit is None or kind in (JointKind.FIXED.value, JointKind.FLOATING.value):
-        return frozenset()
-    where, absent = f"{where} <limit>", set()
+        return
+    where, none = f"{where} <limit>", f"{UNBOUNDED:.0f}"
     value = {name: parse_number(text) for name, text in limit.attributes.items()}
     lower, upper = value.get("lower"), value.get("upper")
     bounded = kind in (JointKind.REVOLUTE.value, JointKind.PRISMATIC.value)
     if bounded and lower is not None and upper is not None and lower > upper:
-        absent.add(POSITION)
-        message = f"lower is {lower:g}, above upper, which is {upper:g}; the joint has no position limits then"
-        yield warning(limit.line, where, message, "write its limits; of a joint that turns freely, type='continuous'")
+        limit.attributes.update(lower=f"-{none}", upper=none)
+        yield warning(
+            limit.line, where,
+            f"lower is {lower:g}, above upper, which is {upper:g}; the joint has no position limits then",
+            "write its limits; of a joint that turns freely, type='continuous'",
+        )
     for name in ("effort", "velocity"):
         if value.get(name) == -1.0:
-            absent.add(name)
-            message = f"{name} is -1, which means none: it has no bound"
-            yield warning(limit.line, where, message, f'write {name}="..." from the data sheet')
-    return frozenset(absent)
+            limit.attributes[name] = none
+            limit.repaired |= {name}
+            yield warning(
+                limit.line, where, f"{name} is -1, which means none: it has no bound",
+                f'write {name}="..." from the data sheet',
+            )

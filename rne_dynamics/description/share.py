@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
-from rne_dynamics.errors import DescriptionError
+from rne_dynamics.errors import DescriptionError, refuse
 
 PACKAGE = "rne_dynamics"
 _NAME = re.compile(r"<name>\s*([^<\s]+)")
@@ -25,9 +25,8 @@ def share_folders() -> Iterator[Path]:
         yield checkout
     for prefix in (*here.parents[2:], Path(sys.prefix)):
         yield prefix / "share" / PACKAGE
-    for entry in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
-        if entry:
-            yield Path(entry) / "share" / PACKAGE
+    for entry in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
+        yield Path(entry) / "share" / PACKAGE
 
 
 def share_file(relative: str | PurePosixPath) -> Path:
@@ -87,12 +86,13 @@ def resolve_uri(uri: str, *files: Path) -> Path:
 def _in_package(uri: str, rest: str, files: tuple[Path, ...]) -> Path:
     name, _, inside = rest.partition("/")
     relative = posixpath.normpath(inside)
-    if not name or name in (".", "..") or not inside:
-        raise DescriptionError(f"{uri!r} names no file of a package; write package://PACKAGE/PATH")
-    if relative.startswith(("/", "..")) or "\\" in inside or "\0" in inside:
-        raise DescriptionError(
-            f"{uri!r} leads outside package {name!r}, which is refused; name a file inside it, or give its plain path"
-        )
+    refuse(
+        DescriptionError,
+        (not name or name in (".", "..") or not inside,
+         f"{uri!r} names no file of a package; write package://PACKAGE/PATH"),
+        (relative.startswith(("/", "..")) or "\\" in inside or "\0" in inside,
+         f"{uri!r} leads outside package {name!r}, which is refused; name a file inside it, or give its plain path"),
+    )  # fmt: skip
     folders = list(dict.fromkeys(package_folders(name, *files)))
     for folder in folders:
         if (folder / relative).is_file():

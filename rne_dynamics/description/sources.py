@@ -127,10 +127,9 @@ def read_stdin(stream: BinaryIO | None = None) -> Source:
 
 
 def _from_text(text: str | bytes) -> Source:
-    if isinstance(text, bytes):
-        _check_size("<text>", len(text))
-        return Source("<text>", text)
     _check_size("<text>", len(text))
+    if isinstance(text, bytes):
+        return Source("<text>", text)
     try:
         return Source("<text>", text.removeprefix("\ufeff").encode(), "utf-8")
     except UnicodeEncodeError as error:
@@ -158,6 +157,13 @@ def find(source: str | os.PathLike[str]) -> Path:
         example = example_robots().get(name)
         return path if example is None or path.exists() else example
     return path
+
+
+def path_from(name: str, file: str) -> str | Path:
+    """Path of what a model file names, taken from the file's folder; URIs and names of robots that ship stay."""
+    path = Path(name) if file.startswith("<") else Path(file).parent / name
+    known = name in shipped_robots() or name in shipped_models() or (name in example_robots() and not path.exists())
+    return name if "://" in name or known else path
 
 
 def names_model_file(source: SourceLike) -> bool:

@@ -14,7 +14,7 @@ from rne_dynamics.description.sources import SourceLike, is_model_file, read_sou
 from rne_dynamics.errors import DescriptionError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.bodies import Base
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.robot import RobotModel, counted
 from rne_dynamics.model.tree import KinematicTree, Payload
 
 _log = logging.getLogger(__name__)
@@ -99,8 +99,7 @@ def accepted(examination: Examination) -> KinematicTree:
         raise refusal(report)
     warnings = report.of(Severity.WARNING)
     if warnings:
-        many = f"{len(warnings)} warnings" if len(warnings) > 1 else "1 warning"
-        _log.warning("%s: %s, `%s` lists them", report.file, many, rne("check"))
+        _log.warning("%s: %s, `%s` lists them", report.file, counted(len(warnings), "warning"), rne("check"))
     for finding in warnings:
         level = logging.WARNING if finding in report.repairs else logging.INFO
         _log.log(level, "%s:%d: %s", report.file, finding.line, finding)

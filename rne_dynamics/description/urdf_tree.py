@@ -10,7 +10,7 @@ import numpy as np
 from rne_dynamics.description.lint.joints import LIMITED, narrowed_limits
 from rne_dynamics.description.lint.structure import mimic_holds
 from rne_dynamics.description.markup import Element
-from rne_dynamics.description.outline import INERTIAL_ELEMENTS, POSITION, UNBOUNDED, JointOutline, LinkOutline, Outline
+from rne_dynamics.description.outline import INERTIAL_ELEMENTS, UNBOUNDED, JointOutline, NamedElement, Outline
 from rne_dynamics.model.inertia import Array, Inertia, symmetric
 from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Limits, Mimic, TreeJoint, TreeLink
 
@@ -56,15 +56,15 @@ def _numbers(element: Element | None, attribute: str, default: tuple[float, ...]
 
 
 def _number(element: Element | None, attribute: str, default: float) -> float:
-    return _numbers(element, attribute, (default,))[0]
+    return default if element is None else element.number(attribute, default)
 
 
 def _bound(limit: Element, attribute: str, default: float) -> float:
-    value = _number(limit, attribute, default)
+    value = limit.number(attribute, default)
     return math.copysign(math.inf, value) if abs(value) >= UNBOUNDED else value
 
 
-def _link(link: LinkOutline) -> TreeLink:
+def _link(link: NamedElement) -> TreeLink:
     inertial = link.element.first("inertial")
     if inertial is None:
         return TreeLink(link.name)
@@ -73,7 +73,7 @@ def _link(link: LinkOutline) -> TreeLink:
     com = np.array(_numbers(origin, "xyz", _ZERO))
     if moments is None:
         return TreeLink(link.name, Inertia(mass, com))
-    inertia = symmetric(moments.numbers[key][0] for key in INERTIAL_ELEMENTS["inertia"])
+    inertia = symmetric(moments.number(key, 0.0) for key in INERTIAL_ELEMENTS["inertia"])
     rpy = _numbers(origin, "rpy", _ZERO)
     if any(rpy):
         R = rotation_rpy(*rpy)
@@ -87,12 +87,10 @@ def _range(joint: JointOutline, limit: Element) -> tuple[float, float]:
     if joint.kind not in LIMITED:
         return -math.inf, math.inf
     lower, upper = _bound(limit, "lower", 0.0), _bound(limit, "upper", 0.0)
-    if POSITION in joint.unbounded:
-        lower, upper = -math.inf, math.inf
     safety = joint.element.first("safety_controller")
     if safety is None:
         return lower, upper
-    soft = _number(safety, "soft_lower_limit", -math.inf), _number(safety, "soft_upper_limit", math.inf)
+    soft = safety.number("soft_lower_limit", -math.inf), safety.number("soft_upper_limit", math.inf)
     return narrowed_limits(lower, upper, *soft) or (lower, upper)
 
 
@@ -105,16 +103,13 @@ def _joint(outline: Outline, joint: JointOutline, rotor: float) -> TreeJoint:
     limits, dynamics = Limits(), element.first("dynamics")
     limit = element.first("limit")
     if limit is not None:
-        lower, upper = _range(joint, limit)
-        velocity, effort = (
-            math.inf if name in joint.unbounded else _bound(limit, name, math.inf) for name in ("velocity", "effort")
-        )
-        limits = Limits(lower, upper, velocity, effort)
+        velocity, effort = (_bound(limit, name, math.inf) for name in ("velocity", "effort"))
+        limits = Limits(*_range(joint, limit), velocity, effort)
     coulomb = _number(dynamics, "friction", 0.0)
     mimic = element.first("mimic") if mimic_holds(outline, joint) else None
     follows = None
     if mimic is not None:
-        multiplier, offset = _number(mimic, "multiplier", 1.0), _number(mimic, "offset", 0.0)
+        multiplier, offset = mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
         follows = Mimic(mimic.attributes["joint"], multiplier, offset)
     return TreeJoint(
         joint.name, kind, joint.parent, joint.child, R, p, np.array(_numbers(element.first("axis"), "xyz", _X)), limits,

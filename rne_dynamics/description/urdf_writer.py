@@ -13,13 +13,12 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from rne_dynamics.description.lint.findings import Finding, collect
 from rne_dynamics.description.markup import Element, read_markup
-from rne_dynamics.description.outline import POSITION, UNBOUNDED
-from rne_dynamics.description.repairs import repaired
+from rne_dynamics.description.outline import UNBOUNDED
+from rne_dynamics.description.repairs import repair
 from rne_dynamics.description.sources import Source
 from rne_dynamics.description.urdf_tree import rpy_of
-from rne_dynamics.errors import ModelError, check_loaded
+from rne_dynamics.errors import ModelError, check_loaded, refuse
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint
@@ -108,17 +107,16 @@ def _limits(joint: TreeJoint, *, bounded: bool) -> str:
 
 def _dynamics(joint: TreeJoint) -> Iterator[str]:
     friction = joint.friction
-    if friction.coulomb_forward != friction.coulomb_backward:
-        raise ModelError(
-            f"joint {joint.name!r}: Coulomb friction is {friction.coulomb_forward:g} forward and "
-            f"{friction.coulomb_backward:g} backward; URDF has one number for both directions; set both to one value "
-            "before writing, and keep the two in a model file"
-        )
-    if friction.stribeck > 0.0:
-        raise ModelError(
-            f"joint {joint.name!r}: Stribeck friction is {friction.stribeck:g}; URDF has no place for it; set it to 0 "
-            "before writing, and keep it in a model file"
-        )
+    refuse(
+        ModelError,
+        (friction.coulomb_forward != friction.coulomb_backward,
+         f"joint {joint.name!r}: Coulomb friction is {friction.coulomb_forward:g} forward and "
+         f"{friction.coulomb_backward:g} backward; URDF has one number for both directions; set both to one value "
+         "before writing, and keep the two in a model file"),
+        (friction.stribeck > 0.0,
+         f"joint {joint.name!r}: Stribeck friction is {friction.stribeck:g}; URDF has no place for it; set it to 0 "
+         "before writing, and keep it in a model file"),
+    )  # fmt: skip
     if friction.viscous > 0.0 or friction.coulomb_forward > 0.0:
         yield f'    <dynamics damping="{number(friction.viscous)}" friction="{number(friction.coulomb_forward)}"/>'
 
@@ -195,17 +193,13 @@ class _Edit(NamedTuple):
 
 def with_inertias(source: Source, inertias: Mapping[str, Inertia]) -> str:
     """The text of a URDF in which some links, by name, have other inertias, in UTF-8; a lenient source is repaired."""
-    data, found = _text(source).encode(), list[Finding]()
+    data = _text(source).encode()
     root = read_markup(data, source.name, "utf-8")
     before = {id(x): (x, dict(x.attributes)) for x in _all(root)}
-    unbounded = collect(repaired(root), found) if source.lenient else {}
+    if source.lenient:
+        list(repair(root))  # its findings have been reported when the source was loaded
     edits = [_inertial(link, data, inertias[link.attributes["name"]]) for link in root.all("link")
              if link.attributes.get("name") in inertias]  # fmt: skip
-    for joint in root.all("joint"):
-        limit, absent = joint.first("limit"), unbounded.get(joint.attributes.get("name", ""), frozenset())
-        if limit is not None and absent:
-            bounds = [key for name in absent for key in (("lower", "upper") if name == POSITION else (name,))]
-            limit.attributes.update({key: number(-UNBOUNDED if key == "lower" else UNBOUNDED) for key in bounds})
     kept = {id(x) for x in _all(root)}
     for key, (element, attributes) in before.items():
         if key not in kept:

@@ -132,12 +132,12 @@ def expand(path: Path, mappings: Mapping[str, str]) -> tuple[bytes, str]:
     said = done.stderr.decode("utf-8", "replace")
     if done.returncode == 0:
         return done.stdout, said
-    if done.returncode == _REFUSED:
-        raise DescriptionError(done.stdout.decode("utf-8", "replace"))
-    if done.returncode == -signal.SIGXCPU:
-        raise DescriptionError(f"{path}: xacro has not ended after {SECONDS} s of computing; {_END}")
     last = (said.strip().splitlines() or ["no message"])[-1][:200]
-    raise DescriptionError(f"{path}: xacro ended with {done.returncode} ({last}); {_END}")
+    reasons = {
+        _REFUSED: done.stdout.decode("utf-8", "replace"),
+        -signal.SIGXCPU: f"{path}: xacro has not ended after {SECONDS} s of computing; {_END}",
+    }
+    raise DescriptionError(reasons.get(done.returncode, f"{path}: xacro ended with {done.returncode} ({last}); {_END}"))
 
 
 def main() -> int:
@@ -151,11 +151,9 @@ def main() -> int:
         text = expanded(Path(sys.argv[1]), json.loads(sys.argv[2]))
         if len(text) > MOST_BYTES:
             raise DescriptionError(f"{sys.argv[1]}: it expands to more than {MOST_BYTES // 1_000_000} MB; {_END}")
-    except DescriptionError as error:
-        sys.stdout.buffer.write(str(error).encode("utf-8", "replace"))
-        return _REFUSED
-    except MemoryError:
-        sys.stdout.buffer.write(f"{sys.argv[1]}: xacro needs more than {MEMORY // 1_000_000} MB; {_END}".encode())
+    except (DescriptionError, MemoryError) as error:
+        much = f"{sys.argv[1]}: xacro needs more than {MEMORY // 1_000_000} MB; {_END}"
+        sys.stdout.buffer.write((much if isinstance(error, MemoryError) else str(error)).encode("utf-8", "replace"))
         return _REFUSED
     sys.stdout.buffer.write(text)
     return 0

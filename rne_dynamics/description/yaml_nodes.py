@@ -99,9 +99,10 @@ def entries(node: Node, where: str, known: tuple[str, ...] | None) -> Reading[di
         if not isinstance(key, ScalarNode) or not key.value:
             yield error(at, where, f"a key is {shown(key)}; it must be a name", "write `name: value`")
         elif key.value in found:
-            first = found[key.value][1]
-            message = f"key {key.value!r} is there twice, first in line {first}; one is allowed"
-            yield error(at, where, message, "delete one of them")
+            yield error(
+                at, where, f"key {key.value!r} is there twice, first in line {found[key.value][1]}; one is allowed",
+                "delete one of them",
+            )
         elif known is not None and key.value not in known:
             yield _unknown_key(at, where, str(key.value), known)
         else:

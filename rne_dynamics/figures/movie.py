@@ -75,7 +75,7 @@ def _pictures(robot: Robot, motion: Motion, rows: Array) -> Iterator[Array]:
         left, right = figure.subfigures(1, 2, width_ratios=WIDTHS)
         drawn = skeleton(robot, tree_positions(robot, motion.q[rows]) if motion.q_tree is None else motion.q_tree[rows])
         view, arm, curves = view_of(drawn), left.subplots(), _curves(robot, motion)
-        seen = view.project(drawn.points).reshape(-1, 3)[:, :2]
+        seen = (drawn.points @ view).reshape(-1, 3)[:, :2]
         low, high = seen.min(axis=0) - AROUND * drawn.size, seen.max(axis=0) + AROUND * drawn.size
         every = right.subplots(len(curves), 1, sharex=True)
         for draw, axes in zip(curves, every, strict=True):

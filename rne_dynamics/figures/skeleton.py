@@ -26,7 +26,6 @@ SHORT = 5e-3
 class Bar(NamedTuple):
     """A straight part of a link: its ends in the world, m; (rows, 3) each."""
 
-    link: str
     start: Array
     end: Array
     ground: bool
@@ -102,15 +101,15 @@ def skeleton(robot: Robot, q_tree: Array) -> Skeleton:
         ends[link.name].append(2.0 * com)
         tips[not com.any()].append(_at(poses, places[link.name], 2.0 * com))
     bars = [bar for name, points in ends.items() for bar in _bars(poses, places[name], name, points, own)]
-    for joint in tree.joints:
-        if joint.kind is JointKind.PRISMATIC:  # the rail, from where the joint is at zero
-            rail = _at(poses, places[joint.parent], joint.position)
-            bars.append(Bar(joint.parent, rail, poses.position[..., places[joint.child], :], joint.parent not in own))
+    bars += [  # rails, from where the joints are at zero
+        Bar(_at(poses, places[joint.parent], joint.position), poses.position[..., places[joint.child], :],
+            joint.parent not in own) for joint in tree.joints if joint.kind is JointKind.PRISMATIC
+    ]  # fmt: skip
     every = np.array([(bar.start, bar.end) for bar in bars]).reshape(-1, 3)
     size = (float(np.ptp(every, axis=0).max()) if len(every) else 0.0) or 1.0
     root = poses.position[..., places[tree.root], :]
     kept = tuple(b for b in bars if np.linalg.norm(b.end - b.start, axis=-1).max() > SHORT * size)
-    kept = kept or (Bar(tree.root, root, root, True),)  # a wheel, or no joint
+    kept = kept or (Bar(root, root, True),)  # a wheel, or no joint
     return Skeleton(kept, _joints(robot, poses, places), closures, tuple(tips[True] or tips[False]), size)
 
 
@@ -128,7 +127,7 @@ def _bars(poses: LinkPoses, place: int, name: str, points: list[Array], own: dic
         if min(np.linalg.norm(corner), np.linalg.norm(point - corner)) < 0.1 * np.linalg.norm(point):
             corner = np.zeros(3)
         for start, end in pairwise([np.zeros(3), *([corner] if corner.any() else []), point]):
-            found.append(Bar(name, _at(poses, place, start), _at(poses, place, end), name not in own))
+            found.append(Bar(_at(poses, place, start), _at(poses, place, end), name not in own))
     return found
 
 
@@ -150,20 +149,13 @@ AZIMUTH, ELEVATION = -58.0, 24.0
 PARALLEL = 1e-3
 
 
-class View(NamedTuple):
-    """Parallel projection: `axes` has the rows right, up, and towards the reader, unit vectors in the world."""
+def view_of(drawn: Skeleton) -> Array:
+    """The parallel projection of a robot whose motion is given; planar if everything moves in parallel planes.
 
-    axes: Array
-
-    def project(self, points: Array) -> Array:
-        """Coordinates right, up, and towards the reader, m; the shape of the points, (…, 3)."""
-        return np.asarray(points @ self.axes.T)
-
-
-def view_of(drawn: Skeleton) -> View:
-    """The view of a robot whose motion is given; planar if everything moves in parallel planes."""
-    normals = [j.axis.reshape(-1, 3) for j in drawn.joints if j.kind in (JointKind.REVOLUTE, JointKind.CONTINUOUS)]
-    sliding = [j.axis.reshape(-1, 3) for j in drawn.joints if j.kind is JointKind.PRISMATIC]
+    Its columns point right, up, and towards the reader, unit vectors in the world: points · view; shape (3, 3).
+    """
+    normals = [joint.axis for joint in drawn.joints if joint.kind in (JointKind.REVOLUTE, JointKind.CONTINUOUS)]
+    sliding = [joint.axis for joint in drawn.joints if joint.kind is JointKind.PRISMATIC]
     if normals:
         normal = normals[0][0]
         turn_alike = all(np.abs(np.cross(axes, normal)).max() < PARALLEL for axes in normals)
@@ -173,17 +165,17 @@ def view_of(drawn: Skeleton) -> View:
     a, e = math.radians(AZIMUTH), math.radians(ELEVATION)
     towards = np.array([math.cos(e) * math.cos(a), math.cos(e) * math.sin(a), math.sin(e)])
     right = np.array([-math.sin(a), math.cos(a), 0.0])
-    return View(np.array([right, np.cross(towards, right), towards]))
+    return np.column_stack([right, np.cross(towards, right), towards])
 
 
-def _along(normal: Array) -> View:
+def _along(normal: Array) -> Array:
     """View onto a plane: the base's x points right, or its y if x is the normal."""
     k = int(np.argmax(np.abs(normal)))
     towards = normal * np.sign(normal[k]) * (-1.0 if k == 1 else 1.0)  # in the plane x, z the reader looks along +y
     right = np.array([0.0, 1.0, 0.0]) if k == 0 else np.array([1.0, 0.0, 0.0])
     right = right - (right @ towards) * towards
     right /= np.linalg.norm(right)
-    return View(np.array([right, np.cross(towards, right), towards]))
+    return np.column_stack([right, np.cross(towards, right), towards])
 
 
 #: Width of bars and size of joints, points.
@@ -206,13 +198,13 @@ def draw_robot(axes: Any, robot: Robot, time: Array, q: Array, q_tree: Array | N
     axes.set_title(f"at {at[far]:.2g} s (faint: 0 s, {at[half]:.2g} s)" if far else "at rest", fontweight="normal")
 
 
-def draw_schematic(axes: Any, drawn: Skeleton, view: View, row: int = 0, ghosts: Sequence[int] = ()) -> None:
+def draw_schematic(axes: Any, drawn: Skeleton, view: Array, row: int = 0, ghosts: Sequence[int] = ()) -> None:
     """Draw the posture `row` with names of actuated joints; `ghosts` faintly behind, with dotted paths of the tips."""
     for ghost in ghosts:
         _draw_bars(axes, drawn, view, ghost, alpha=0.25)
     for tip in drawn.tips if len(ghosts) else ():
-        path = view.project(np.atleast_2d(tip))[: row + 1]
-        axes.plot(path[:, 0], path[:, 1], color=GUIDE, linewidth=THIN, linestyle=(0, (1, 1.5)), zorder=2)
+        x, y, _ = (tip[: row + 1] @ view).T
+        axes.plot(x, y, color=GUIDE, linewidth=THIN, linestyle=(0, (1, 1.5)), zorder=2)
     _draw_bars(axes, drawn, view, row, alpha=1.0)
     _draw_joints(axes, drawn, view, row)
     _draw_labels(axes, drawn, view, row)
@@ -222,16 +214,12 @@ def draw_schematic(axes: Any, drawn: Skeleton, view: View, row: int = 0, ghosts:
     _draw_scale(axes, drawn)
 
 
-def _row(values: Array, row: int) -> Array:
-    return np.asarray(np.atleast_2d(values)[row])
-
-
-def _draw_bars(axes: Any, drawn: Skeleton, view: View, row: int, alpha: float) -> None:
-    ends = [view.project(np.array([_row(b.start, row), _row(b.end, row)])) for b in drawn.bars]
-    for k in np.argsort([e[:, 2].mean() for e in ends]):  # farther ones first
-        bar, (x, y, _) = drawn.bars[k], ends[k].T
+def _draw_bars(axes: Any, drawn: Skeleton, view: Array, row: int, alpha: float) -> None:
+    ends = drawn.points[:, :, row] @ view
+    for k in np.argsort(ends[:, :, 2].mean(axis=1)):  # farther ones first
+        bar, (x, y, depth) = drawn.bars[k], ends[k].T
         fill = SHADE if not bar.ground else "0.65"
-        z = 3.0 + 0.01 * float(np.mean(ends[k][:, 2]) / drawn.size)
+        z = 3.0 + 0.01 * float(depth.mean() / drawn.size)
         if alpha < 1.0:
             axes.plot(x, y, color=fill, linewidth=0.7 * BAR, solid_capstyle="round", alpha=0.6, zorder=1)
             continue
@@ -239,31 +227,30 @@ def _draw_bars(axes: Any, drawn: Skeleton, view: View, row: int, alpha: float) -
         axes.plot(x, y, color=fill, linewidth=BAR - 2.2, solid_capstyle="round", zorder=z + 1e-4)
 
 
-def _draw_joints(axes: Any, drawn: Skeleton, view: View, row: int) -> None:
+def _draw_joints(axes: Any, drawn: Skeleton, view: Array, row: int) -> None:
     for joint in drawn.joints:
-        x, y, _ = view.project(_row(joint.origin, row))
+        x, y, _ = joint.origin[row] @ view
         passive = joint.actuated is None
         marker = "s" if joint.kind is JointKind.PRISMATIC else "o"
         color = "white" if joint.actuated is None else color_of(joint.actuated)
         axes.plot([x], [y], marker, markersize=0.65 * JOINT if passive else JOINT, markerfacecolor=color,
                   markeredgecolor=INK, markeredgewidth=1.0, zorder=4 if passive else 5)  # fmt: skip
     for closure in drawn.closures:
-        x, y, _ = view.project(0.5 * (_row(closure.a, row) + _row(closure.b, row)))
+        x, y, _ = 0.5 * (closure.a[row] + closure.b[row]) @ view
         axes.plot([x], [y], "o", markersize=1.25 * JOINT, markerfacecolor="none", markeredgecolor=INK,
                   markeredgewidth=1.0, zorder=6)  # fmt: skip
         axes.plot([x], [y], ".", markersize=4, color=INK, zorder=6)
 
 
-def _draw_labels(axes: Any, drawn: Skeleton, view: View, row: int) -> None:
+def _draw_labels(axes: Any, drawn: Skeleton, view: Array, row: int) -> None:
     """Write the names of the actuated joints without their common beginning; those at one place share a label."""
-    driven = [joint.name for joint in drawn.joints if joint.actuated is not None]
-    shared = os.path.commonprefix(driven) if len(driven) > 1 else ""  # noqa: RUF071 (names, not paths)
+    driven = [joint for joint in drawn.joints if joint.actuated is not None]
+    names = [joint.name for joint in driven]
+    shared = os.path.commonprefix(names) if len(names) > 1 else ""  # noqa: RUF071 (names, not paths)
     shared = shared[: shared.rfind("_") + 1]
     groups: list[tuple[Array, list[str]]] = []
-    for joint in drawn.joints:
-        if joint.actuated is None:
-            continue
-        at = view.project(_row(joint.origin, row))[:2]
+    for joint in driven:
+        at = (joint.origin[row] @ view)[:2]
         near = next((names for place, names in groups if np.linalg.norm(place - at) < NEAR * drawn.size), None)
         if near is None:
             groups.append((at, [joint.name.removeprefix(shared)]))

@@ -11,7 +11,7 @@ from textwrap import fill
 from typing import Any
 
 from rne_dynamics.advice import install
-from rne_dynamics.errors import ArgumentError, MissingDependencyError
+from rne_dynamics.errors import ArgumentError, MissingDependencyError, refuse
 
 #: Formats of figures: bitmap, vector graphics.
 FIGURES = (".png", ".svg", ".pdf")
@@ -20,15 +20,15 @@ FIGURES = (".png", ".svg", ".pdf")
 def output_file(path: str | Path, formats: Sequence[str], option: str) -> Path:
     """The path of a file to write, of an allowed ending (any if empty); `ArgumentError` names the `option`."""
     file, said = Path(path), f"{option} is {str(path)!r}"
-    if not str(path) or not file.name:
-        raise ArgumentError(f"{said}; name a file")
-    if formats and file.suffix.lower() not in formats:
-        wanted = formats[0] if len(formats) == 1 else f"{', '.join(formats[:-1])} or {formats[-1]}"
-        raise ArgumentError(f"{said}; its ending must be {wanted}")
-    if file.is_dir():
-        raise ArgumentError(f"{said}, which is a folder; name a file in it")
-    if file.exists() and not os.access(file, os.W_OK):
-        raise ArgumentError(f"{said}, a file that this user cannot write; name another")
+    *others, last = formats or ("",)
+    wanted = f"{', '.join(others)} or {last}" if others else last
+    refuse(
+        ArgumentError,
+        (not str(path) or not file.name, f"{said}; name a file"),
+        (formats and file.suffix.lower() not in formats, f"{said}; its ending must be {wanted}"),
+        (file.is_dir(), f"{said}, which is a folder; name a file in it"),
+        (file.exists() and not os.access(file, os.W_OK), f"{said}, a file that this user cannot write; name another"),
+    )  # fmt: skip
     _check_folder(file.parent, said)
     return file
 
@@ -56,14 +56,14 @@ def require_matplotlib(what: str = "a plot") -> None:
 
 def _check_folder(folder: Path, said: str) -> None:
     """Refuse a folder that does not exist, or in which nothing can be written."""
-    if not os.path.lexists(folder):
-        raise ArgumentError(f"{said}, but there is no folder {str(folder)!r}; create it first, or name another place")
-    if not folder.is_dir():
-        raise ArgumentError(f"{said}, which cannot be written: {str(folder)!r} is no folder; name another place")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise ArgumentError(
-            f"{said}, which cannot be written: this user has no permission in the folder {str(folder)!r}; name another"
-        )
+    refuse(
+        ArgumentError,
+        (not os.path.lexists(folder),
+         f"{said}, but there is no folder {str(folder)!r}; create it first, or name another place"),
+        (not folder.is_dir(), f"{said}, which cannot be written: {str(folder)!r} is no folder; name another place"),
+        (not os.access(folder, os.W_OK | os.X_OK),
+         f"{said}, which cannot be written: this user has no permission in the folder {str(folder)!r}; name another"),
+    )  # fmt: skip
 
 
 #: Colours of curves in their order: those of Okabe and Ito, distinct also with colour vision deficiency; their yellow,

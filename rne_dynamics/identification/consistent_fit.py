@@ -47,8 +47,7 @@ _JOINT = np.insert(np.eye(4)[:, :, None] * np.eye(4)[:, None], OWN.index("offset
 
 def pseudo_inertia(parameters: Array) -> Array:
     """P of bodies, shape (bodies, 4, 4), of parameters as `inertial_parameters`, shape (10·bodies,)."""
-    P: Array = np.einsum("ik,kab->iab", parameters.reshape(-1, 10), _BODY)
-    return P
+    return np.asarray(np.einsum("ik,kab->iab", parameters.reshape(-1, 10), _BODY))
 
 
 def parameters_of(P: Array) -> Array:

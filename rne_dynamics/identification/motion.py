@@ -188,8 +188,7 @@ def residual(robot: RobotModel, motion: Motion) -> Residual:
         "friction": friction_torque(robot, motion.qd) - offset, "offset": np.tile(offset, (len(motion.q), 1)),
     }  # fmt: skip
     filtered = {name: low(np.asarray(part)) for name, part in parts.items()}
-    t: Array = np.asarray(motion.period * low.places)
-    return Residual((motion.source,), t, low(motion.effort), filtered, motion.band)
+    return Residual((motion.source,), np.asarray(motion.period * low.places), low(motion.effort), filtered, motion.band)
 
 
 def joined(found: Sequence[Residual]) -> Residual:

@@ -102,16 +102,11 @@ def merged_bodies(tree: KinematicTree, base: Base) -> Bodies:
     if base not in ("fixed", "floating"):
         raise ModelError(f"base is {base!r}; it must be 'fixed' or 'floating'")
     bodies: list[_Body] = []
-    frames: dict[str, LinkFrame] = {}
-    root = LinkFrame(tree.root, -1, np.eye(3), np.zeros(3))
-    if base == "floating":
-        name = tree.root
-        bodies.append(
-            _Body(name, -1, layout.FLOATING, np.eye(3), np.zeros(3), Mimic(name), Limits(), Friction(), 0.0)
-        )
-        root = LinkFrame(tree.root, 0, np.eye(3), np.zeros(3))
-    frames[tree.root] = root
-    for joint in tree.depth_first:
+    frames = {tree.root: LinkFrame(tree.root, -1, np.eye(3), np.zeros(3))}
+    joints = tree.depth_first
+    if base == "floating":  # a joint from where the root link is at zero to the root link
+        joints = (TreeJoint(tree.root, JointKind.FLOATING, tree.root, tree.root), *joints)
+    for joint in joints:
         parent = frames[joint.parent]
         R = parent.rotation @ joint.rotation
         p = parent.position + parent.rotation @ joint.position
@@ -180,17 +175,12 @@ def _in_arrays(tree: KinematicTree, bodies: list[_Body], frames: Mapping[str, Li
     where: dict[str, tuple[int, int]] = {}
     nq = 0
     for body in bodies:
-        if body.leads.joint != body.name:
-            continue
-        where[body.name] = (nq, len(names))
-        if body.kind == layout.FLOATING:
-            names.extend(f"{body.name}/{suffix}" for suffix in _FLOATING_NAMES)
-            limits.extend([Limits()] * 6)
-            nq += 7
-        else:
-            names.append(body.name)
-            limits.append(body.limits)
-            nq += 1
+        if body.leads.joint == body.name:
+            where[body.name] = (nq, len(names))
+            free = body.kind == layout.FLOATING
+            names += [f"{body.name}/{suffix}" for suffix in _FLOATING_NAMES] if free else [body.name]
+            limits += [Limits()] * 6 if free else [body.limits]
+            nq += 7 if free else 1
 
     topology = np.zeros((len(bodies), layout.TOPOLOGY_COLUMNS), dtype=np.int64)
     parameters = np.zeros((len(bodies), layout.COLUMNS))

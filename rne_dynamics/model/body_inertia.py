@@ -77,8 +77,7 @@ assert not _AT_REST[FLOATING].any()
 
 def kept_inertia(topology: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which of m, h and J of each body `with_moved_masses` keeps, (bodies, 10); the others become 0."""
-    kept: NDArray[np.bool_] = ~_AT_REST[topology[:, KIND]]
-    return kept
+    return np.asarray(~_AT_REST[topology[:, KIND]])
 
 
 def with_moved_masses(topology: NDArray[np.int64], parameters: Array) -> Array:

@@ -22,8 +22,7 @@ class Dice:
 
     def uniform(self, lower: Any, upper: Any, size: tuple[int, ...]) -> Array:
         """Evenly between bounds, which broadcast to `size`."""
-        found: Array = lower + np.subtract(upper, lower) * self._drawn(self._source.random, size)
-        return found
+        return np.asarray(lower + np.subtract(upper, lower) * self._drawn(self._source.random, size))
 
     def normal(self, size: tuple[int, ...] | int) -> Array:
         """Of mean 0 and standard deviation 1."""

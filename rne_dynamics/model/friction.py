@@ -86,8 +86,7 @@ class JointFriction(NamedTuple):
     @property
     def static(self) -> Array:
         """Largest friction at rest, in the direction in which it is larger, N·m or N; shape (n,)."""
-        larger: Array = np.maximum(np.abs(self.coulomb_forward), np.abs(self.coulomb_backward))
-        return larger + self.stribeck
+        return np.asarray(np.maximum(np.abs(self.coulomb_forward), np.abs(self.coulomb_backward)) + self.stribeck)
 
     @property
     def rows(self) -> Array:

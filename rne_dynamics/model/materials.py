@@ -177,9 +177,7 @@ def _rectangle_torsion(width: float, height: float) -> float:
     a constant less one whose terms fall by e^(−2πa/b) and more.
     """
     a, b = max(width, height), min(width, height)
-    rest = 0.0
-    for n in range(1, 16, 2):
-        rest += 2.0 / (n**5 * (math.exp(min(n * math.pi * a / b, 700.0)) + 1.0))
+    rest = sum(2.0 / (n**5 * (math.exp(min(n * math.pi * a / b, 700.0)) + 1.0)) for n in range(1, 16, 2))
     return a * b**3 * (1.0 / 3.0 - 64.0 / math.pi**5 * (b / a) * (_ODD_FIFTHS - rest))
 
 

@@ -48,8 +48,10 @@ class LoopFrame:
 
     def __post_init__(self) -> None:
         what = f"loop frame on link {self.link!r}"
-        rotation = rotation_matrix(self.rotation, f"{what}: rotation")
-        set_fields(self, rotation=rotation, position=frozen_array(self.position, (3,), f"{what}: position"))
+        set_fields(
+            self, rotation=rotation_matrix(self.rotation, f"{what}: rotation"),
+            position=frozen_array(self.position, (3,), f"{what}: position"),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

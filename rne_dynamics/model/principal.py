@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from functools import reduce
+from operator import add
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -149,14 +151,10 @@ def composite(parts: Iterable[Inertia], holes: Iterable[Inertia] = ()) -> Inerti
 
     What overlaps counts twice, and a hole that reaches out of the material takes out what was not there.
     """
-    whole: Inertia | None = None
-    for part in parts:
-        whole = part if whole is None else whole + part
-    if whole is None:
+    bodies = list(parts)
+    if not bodies:
         raise ModelError("a composite without parts; give at least one")
-    for hole in holes:
-        whole = without(whole, hole)
-    return whole
+    return reduce(without, holes, reduce(add, bodies))
 
 
 def without(body: Inertia, hole: Inertia) -> Inertia:

@@ -30,23 +30,19 @@ class RobotTable:
     """`repr` of any `Robot` (model/protocol.py)."""
 
     def __repr__(self: Any) -> str:
-        return f"<{type(self).__name__} {summary(self)}>"
+        joints = counted(self.n, "joint")
+        if self.base == "floating":
+            joints = f"floating base, {counted(self.n - 6, 'joint')}"
+        if self.loops:
+            joints = f"{self.n} of {self.open_tree.n} joints actuated, {counted(len(self.loops), 'loop')}"
+        links = counted(len(self.link_names), "link")
+        if self.flexible_links:
+            links += f" ({len(self.flexible_links)} flexible, {counted(self.modes, 'mode')})"
+        return f"<{type(self).__name__} {self.name!r}: {joints}, {links}, {self.mass:.4g} kg>"
 
 
-def summary(robot: Any) -> str:
-    """Name, sizes and mass of a robot in one line."""
-    joints = _count(robot.n, "joint")
-    if robot.base == "floating":
-        joints = f"floating base, {_count(robot.n - 6, 'joint')}"
-    if robot.loops:
-        joints = f"{robot.n} of {robot.open_tree.n} joints actuated, {_count(len(robot.loops), 'loop')}"
-    links = _count(len(robot.link_names), "link")
-    if robot.flexible_links:
-        links += f" ({len(robot.flexible_links)} flexible, {_count(robot.modes, 'mode')})"
-    return f"{robot.name!r}: {joints}, {links}, {robot.mass:.4g} kg"
-
-
-def _count(number: int, what: str) -> str:
+def counted(number: int, what: str) -> str:
+    """A number of things, as ``2 joints``."""
     return f"{number} {what}{'s' * (number != 1)}"
 
 
@@ -231,7 +227,7 @@ class RobotModel(Bodies, RobotTable):
         """The model with `payload` as part of its link, itself for `None`; `ModelError` for an unknown link."""
         if payload is None:
             return self
-        made = self._with_tree(self.tree.with_payload(payload))
+        made = RobotModel.of(self.tree.with_payload(payload), base=self.base, gravity=self.gravity)
         return made.with_shared_code() if self.shares_code else made
 
     def with_lock(self, lock: Mapping[str, float]) -> RobotModel:
@@ -239,7 +235,7 @@ class RobotModel(Bodies, RobotTable):
 
         Joints that mimic a locked one are fixed with it. Raises `ModelError` for unknown, dependent or fixed joints.
         """
-        return self._with_tree(self.tree.with_locked(lock))
+        return RobotModel.of(self.tree.with_locked(lock), base=self.base, gravity=self.gravity)
 
     def with_gravity(self, gravity: ArrayLike) -> RobotModel:
         """The model in another gravity, in world axes, m/s², shape (3,); `ModelError` where it is not finite."""
@@ -263,9 +259,6 @@ class RobotModel(Bodies, RobotTable):
         It is compiled at the first call of each; models that are made of this one by `with_payload` use the same.
         """
         return replace(self, specialised=False, shares_code=True)
-
-    def _with_tree(self, tree: KinematicTree) -> RobotModel:
-        return RobotModel.of(tree, base=self.base, gravity=self.gravity)
 
 
 def effort_limits(name: str, n: int, limit: ArrayLike) -> Array:

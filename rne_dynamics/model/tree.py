@@ -126,25 +126,26 @@ class TreeJoint(Rebuilt):
     mimic: Mimic | None = None
 
     def __post_init__(self) -> None:
-        where = f"joint {self.name!r}"
-        rotation = frozen_array(self.rotation, (3, 3), f"{where}: rotation")
-        set_fields(self, rotation=rotation, position=frozen_array(self.position, (3,), f"{where}: position"))
+        where, fault = f"joint {self.name!r}", self.friction.fault()
         turns = self.kind not in (JointKind.FIXED, JointKind.FLOATING)
         axis = np.array(self.axis if turns else (0.0, 0.0, 1.0), dtype=np.float64)
-        if self.kind is JointKind.FIXED:  # nothing moves, whatever the description says it should follow
-            set_fields(self, mimic=None)
         length = math.hypot(*axis.ravel().tolist())
-        if axis.shape != (3,) or not 1e-12 < length < math.inf:
-            raise ModelError(f"{where}: axis is {axis.tolist()}; it must be three finite numbers, not all zero")
-        set_fields(self, axis=frozen_array(axis / length, (3,), f"{where}: axis"))
-        fault = self.friction.fault()
         refuse(
             ModelError,
+            (axis.shape != (3,) or not 1e-12 < length < math.inf,
+             f"{where}: axis is {axis.tolist()}; it must be three finite numbers, not all zero"),
             (not (math.isfinite(self.rotor_inertia) and self.rotor_inertia >= 0.0),
              f"{where}: rotor inertia is {self.rotor_inertia}; it must be finite and not negative"),
             (fault, f"{where}: {fault}"),
             (self.limits.lower > self.limits.upper,
              f"{where}: lower limit {self.limits.lower} is above the upper limit {self.limits.upper}; swap them"),
+        )  # fmt: skip
+        set_fields(
+            self, rotation=frozen_array(self.rotation, (3, 3), f"{where}: rotation"),
+            position=frozen_array(self.position, (3,), f"{where}: position"),
+            axis=frozen_array(axis / length, (3,), f"{where}: axis"),
+            # nothing moves in a fixed joint, whatever the description says it should follow
+            mimic=None if self.kind is JointKind.FIXED else self.mimic,
         )  # fmt: skip
 
 
@@ -309,6 +310,14 @@ class KinematicTree(Rebuilt):
             if led.joint in lock and joint.kind is not JointKind.FIXED:
                 joints[k] = _fixed_at(joint, led.multiplier * float(lock[led.joint]) + led.offset)
         return replace(self, joints=tuple(joints))
+
+
+def accumulated(tree: KinematicTree) -> dict[str, Inertia]:
+    """By link, the inertia of its subtree in its frame, joints at zero."""
+    moved = {link.name: link.inertia or Inertia() for link in tree.links}
+    for joint in reversed(tree.depth_first):
+        moved[joint.parent] += moved[joint.child].moved(joint.rotation, joint.position)
+    return moved
 
 
 def rotation_about(axis: ArrayLike, angle: float) -> Array:

@@ -89,25 +89,20 @@ class Agreement:
         return max(self.disagreements, key=lambda d: _size(d.relative / d.tolerance), default=None)
 
 
-class LargestDifferences:
-    """The largest difference of each pair of engines in each quantity, over all states noted."""
+#: The largest difference of each pair of engines in each quantity: relative, and as a part of the plain size.
+_Largest = dict[tuple[Quantity, str, str], tuple[float, float]]
 
-    def __init__(self) -> None:
-        self._found: dict[tuple[Quantity, str, str], tuple[float, float]] = {}
 
-    def note(self, pair: tuple[Quantity, str, str], apart: Array, size: Array, plain: Array) -> None:
-        """Differences of a pair, with the sizes that `Disagreement` relates them to; shape (B,) each."""
-        here = [_size(float((apart / x).max(initial=0.0))) for x in (size, plain)]
-        relative, absolute = map(max, here, self._found.get(pair, (0.0, 0.0)))
-        self._found[pair] = relative, absolute
-
-    def disagreements(self, tolerance: Callable[[str, str], float]) -> tuple[Disagreement, ...]:
-        """All of them; `tolerance` of two engines."""
-        return tuple(Disagreement(*pair, *found, tolerance(*pair[1:])) for pair, found in self._found.items())
+def _note(largest: _Largest, pair: tuple[Quantity, str, str], apart: Array, size: Array, plain: Array) -> None:
+    """Note differences of a pair, with the sizes that `Disagreement` relates them to; shape (B,) each."""
+    here = [_size(float((apart / x).max(initial=0.0))) for x in (size, plain)]
+    relative, absolute = map(max, here, largest.get(pair, (0.0, 0.0)))
+    largest[pair] = relative, absolute
 
 
 def compare(
-    robot: RigidRobot, count: int = 200, seed: int = 0, *, loaded: bool = True, progress: Progress | None = None
+    robot: RigidRobot, count: int = 200, seed: int = 0, *, loaded: bool = True,
+    progress: Progress = lambda what, done: None,
 ) -> Agreement:
     """Run every engine in `count` random states, bare and (if `loaded`) with loads and base motion.
 
@@ -117,9 +112,8 @@ def compare(
     cases = [bare_states(robot, count, seed)]
     if loaded:
         cases.append(loaded_states(robot, count, seed))
-    report = progress or (lambda what, done: None)
     jobs = [(rows, q) for rows in cases for q in QUANTITIES if q != "mass matrix" or rows is cases[0]]
-    largest = LargestDifferences()
+    largest: _Largest = {}
     remarks: list[str] = []
     total = sum(engine.offers(q) for _, q in jobs for engine in engines)
     done = 0
@@ -129,7 +123,7 @@ def compare(
         for engine in engines:
             if not engine.offers(quantity):
                 continue
-            report(f"{quantity}: {engine.name}", done / total)
+            progress(f"{quantity}: {engine.name}", done / total)
             done += 1
             try:
                 answers[engine.name] = engine.compute(quantity, robot, rows)
@@ -140,10 +134,13 @@ def compare(
         sizes = _sizes(quantity, robot, rows, answers)
         for (first, a), (second, b) in itertools.combinations(answers.items(), 2):
             apart = np.abs(a - b).reshape(len(a), -1).max(axis=1, initial=0.0)
-            largest.note((quantity, first, second), apart, *sizes)
-    report("", 1.0)
+            _note(largest, (quantity, first, second), apart, *sizes)
+    progress("", 1.0)
     linear = {engine.name for engine in engines if engine.linear}
-    found = largest.disagreements(lambda a, b: TOLERANCE_LINEAR if {a, b} <= linear else TOLERANCE)
+    found = tuple(
+        Disagreement(*pair, *apart, TOLERANCE_LINEAR if {*pair[1:]} <= linear else TOLERANCE)
+        for pair, apart in largest.items()
+    )
     return Agreement(found, tuple(dict.fromkeys(remarks)))
 
 
@@ -202,21 +199,21 @@ def flexible_states(
 
 
 def compare_flexible(
-    arm: FlexibleArm, count: int = 200, seed: int = 0, *, loaded: bool = True, progress: Progress | None = None
+    arm: FlexibleArm, count: int = 200, seed: int = 0, *, loaded: bool = True,
+    progress: Progress = lambda what, done: None,
 ) -> Agreement:
     """Compare J, forces and accelerations of both derivations, bare and (if `loaded`) with loads and base motion."""
-    report = progress or (lambda what, done: None)
-    largest = LargestDifferences()
+    largest: _Largest = {}
     cases = (False, True) if loaded else (False,)
     for k, case in enumerate(cases):
         state, zdd, loads = flexible_states(arm, count, seed + k, loaded=case)
-        report("recursion", k / len(cases))
+        progress("recursion", k / len(cases))
         found = equations_of_motion(arm, *state, **loads)
-        report("energies", k / len(cases))
+        progress("energies", k / len(cases))
         for quantity, *differences in _differences(found, energy_equations(arm, *state, **loads), zdd):
-            largest.note((quantity, RECURSION, ENERGY), *differences)
-    report("", 1.0)
-    return Agreement(largest.disagreements(lambda first, second: FLEXIBLE_TOLERANCE), ())
+            _note(largest, (quantity, RECURSION, ENERGY), *differences)
+    progress("", 1.0)
+    return Agreement(tuple(Disagreement(*pair, *apart, FLEXIBLE_TOLERANCE) for pair, apart in largest.items()), ())
 
 
 def flexible_seconds_per_state(arm: FlexibleArm, count: int) -> dict[str, float]:

@@ -67,8 +67,6 @@ def run(args: argparse.Namespace) -> Answer:
         found = excite(robot, seconds=args.seconds, harmonics=args.harmonics, scale=args.scale, box=box,
                        rotors=args.sensors == "motor", budget=args.budget, seed=args.seed, progress=show)  # fmt: skip
     write_trajectory(out, found.trajectory, args.command_line)
-    if args.plot:
-        draw(Path(args.plot), robot, found)
     q = found.trajectory.positions
     way, columns = np.ptp(q, axis=0), {"start": q[0], "least": q.min(axis=0), "largest": q.max(axis=0)}
     tolerance = min(_TOLERANCE, float(f"{_PART * way.min():.2g}"))
@@ -89,7 +87,7 @@ def run(args: argparse.Namespace) -> Answer:
     return Answer(
         values, [joint_table(robot.open_tree, title, columns, "position"), said,
                  "Collisions are not checked. Next, with the controller running and a recorder:", Line(f"  {step}")],
-        written=[out, args.plot], title=f"Excitation of {robot.name}",
+        written=[out], title=f"Excitation of {robot.name}",
         pictures=[(lambda path: draw(path, robot, found), "The motion, with efforts of the model")],
     )  # fmt: skip
 

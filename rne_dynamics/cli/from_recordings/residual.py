@@ -172,8 +172,6 @@ def run(args: argparse.Namespace) -> Answer:
         parts.append(joint_table(robot, "predicted torque, by parts: RMS", shown))
         values |= {"joints": records(name=robot.joint_names, **columns), "mean_norm": norm, "measured_norm": measured}
         pictures = [(lambda path: draw_efforts(path, robot, {"predicted": whole}), "Torques, measured and predicted.")]
-        if args.plot:
-            draw_efforts(args.plot, robot, {"predicted": whole})
         if not faults:
             j = int(columns["rms"].argmax())
             figures["share"] = norm / measured if measured else None
@@ -181,5 +179,4 @@ def run(args: argparse.Namespace) -> Answer:
                     f"joint {robot.joint_names[j]!r}: RMS {columns['rms'][j]:.3g}")  # fmt: skip
     verdict = Verdict(not faults, text, figures)
     return Answer(values | {"logs": logged, "verdict": verdict.as_plain()}, parts, verdict,
-                  written=[args.plot] if runs else [], title=f"{robot.name}: what logs say of the model",
-                  pictures=pictures)  # fmt: skip
+                  title=f"{robot.name}: what logs say of the model", pictures=pictures)  # fmt: skip

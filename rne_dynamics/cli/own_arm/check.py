@@ -18,20 +18,19 @@ from rne_dynamics.cli.answer import Answer, Rows
 from rne_dynamics.cli.arguments import ROBOT, flag, robot_source, xacro_arguments
 from rne_dynamics.cli.own_arm.check_parts import lint_flexible, lint_mechanism, without_passive_efforts
 from rne_dynamics.compiling.jit import COMPILED
-from rne_dynamics.control.supervision.payload_estimate import effort_units
-from rne_dynamics.description.lint.bodies import accumulated
 from rne_dynamics.description.lint.description import Examination, examine
 from rne_dynamics.description.lint.findings import Finding, Report, Severity, note, warning
 from rne_dynamics.description.model_file import examine_model, urdf_source
-from rne_dynamics.description.outline import JointOutline, Outline
+from rne_dynamics.description.outline import Outline
 from rne_dynamics.description.sources import Source, is_model_file
 from rne_dynamics.dispatch import gravity_torque
 from rne_dynamics.errors import MissingDependencyError
+from rne_dynamics.figures.tracking import joint_units
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.dice import random_configuration
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint
+from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, accumulated
 from rne_dynamics.viewer.meshes import Visual, farthest, visuals
 
 #: A body within R of its mass centre has no moment above m R², which is all its mass at R; a solid ball has 0.4 m R².
@@ -154,11 +153,11 @@ def lint_dynamics(robot: RobotModel, outline: Outline) -> Iterator[Finding]:
     if robot.n == 0:
         return
     q = random_configuration(robot, np.random.default_rng(0), max(min(_POSTURES, _NUMBERS // robot.n), 1))
-    needed, units = np.abs(gravity_torque(robot, q)), effort_units(robot)
-    for k, joint in _driven(robot, outline):
-        limit, most = robot.effort_limit[k], needed[:, k].max()
-        if most > limit * (1.0 + _NOTICED):
-            share, unit = 100.0 * float((needed[:, k] > limit).mean()), units[k]
+    needed, units = np.abs(gravity_torque(robot, q)), joint_units(robot)
+    for k, (name, limit) in enumerate(zip(robot.joint_names, robot.effort_limit.tolist(), strict=True)):
+        joint, most = outline.joints.get(name), needed[:, k].max()
+        if joint is not None and 0.0 < limit < np.inf and most > limit * (1.0 + _NOTICED):
+            share, unit = 100.0 * float((needed[:, k] > limit).mean()), units[k].effort
             yield note(
                 (joint.element.first("limit") or joint.element).line, f"{joint.where} <limit>",
                 f"effort is {limit:g} {unit}, while gravity needs up to {most:.4g} {unit}, and more than the limit in "
@@ -166,14 +165,6 @@ def lint_dynamics(robot: RobotModel, outline: Outline) -> Iterator[Finding]:
                 "correct the masses, or the limit if it is that of the motor without its gears; a URDF has no springs, "
                 "counterweights or weightlessness",
             )  # fmt: skip
-
-
-def _driven(robot: RobotModel, outline: Outline) -> Iterator[tuple[int, JointOutline]]:
-    """Index and joint of coordinates with one joint and an effort limit."""
-    for k, name in enumerate(robot.joint_names):
-        joint = outline.joints.get(name)
-        if joint is not None and 0.0 < robot.effort_limit[k] < np.inf:
-            yield k, joint
 
 
 EXAMPLES = """\

@@ -24,6 +24,7 @@ from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.layout import PARENT, VELOCITY_INDEX
 from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.robot import counted
 
 #: Largest closure error of a loop at the given posture that rounding explains: m, rad.
 _GAP, _TURN = 1e-3, 0.01
@@ -83,7 +84,7 @@ def _gaps(
 
 
 def _motors(mechanism: Mechanism, found: Mobility, line: int) -> Iterator[Finding]:
-    has = f"the mechanism has {_count(found.freedoms, 'degree')} of freedom and {_count(found.actuated, 'motor')}"
+    has = f"the mechanism has {counted(found.freedoms, 'degree')} of freedom and {counted(found.actuated, 'motor')}"
     loose = ", ".join(name for name in mechanism.passive_names if name not in _on_loops(mechanism))
     moves, missing = found.freedoms > 0, found.missing_actuators
     yield from first_of(line, "loops", (
@@ -93,17 +94,17 @@ def _motors(mechanism: Mechanism, found: Mobility, line: int) -> Iterator[Findin
     ))  # fmt: skip
     yield from first_of(line, "actuated", (
         moves and missing > 0, error,
-        f"{has}: {_count(missing, 'passive joint')} not determined" + f"; on no loop: {loose}" * bool(loose),
-        f"add {_count(missing, 'joint')} to actuated, or make joints fixed that should not move",
+        f"{has}: {counted(missing, 'passive joint')} not determined" + f"; on no loop: {loose}" * bool(loose),
+        f"add {counted(missing, 'joint')} to actuated, or make joints fixed that should not move",
     ), (
         moves and found.surplus_actuators > 0 and not found.singular, note,
         f"{has}, {found.surplus_actuators} more than can move independently; efforts have the least norm without "
         "effort_weights or preload, and motions are given for the independent joints",
-        f"leave it if the motors exist; else remove {_count(found.surplus_actuators, 'joint')} from actuated",
+        f"leave it if the motors exist; else remove {counted(found.surplus_actuators, 'joint')} from actuated",
     ))  # fmt: skip
     yield from first_of(line, "loops", (
         found.idle > 0, note,
-        f"leave {_count(found.idle, 'freedom')} idle: a part turns about its own axis, as a rod between two ball "
+        f"leave {counted(found.idle, 'freedom')} idle: a part turns about its own axis, as a rod between two ball "
         "joints does, without moving a mass centre; it needs no motor", "leave it",
     ))  # fmt: skip
 
@@ -112,7 +113,7 @@ def _redundant(found: Mobility, line: int) -> Iterator[Finding]:
     yield from first_of(line, "loops", (
         found.redundant > 0, note,
         f"{found.redundant} of {found.constraints} blocked directions are redundant: Grübler's count gives "
-        f"{_count(found.gruebler, 'degree')} of freedom, the rank {found.freedoms}; motion and efforts are not "
+        f"{counted(found.gruebler, 'degree')} of freedom, the rank {found.freedoms}; motion and efforts are not "
         "affected, forces at the cuts have the least norm",
         "leave it, or block less: kind: planar_pin for a hinge in a planar linkage",
     ))  # fmt: skip
@@ -151,10 +152,6 @@ def _on_loops(mechanism: Mechanism) -> set[str]:
     for a, b in mechanism.loop_bodies.tolist():
         moved |= chain(a) ^ chain(b)
     return {mechanism.robot.joint_names[k] for k in moved}
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
 
 
 #: Control rate, Hz; vibrations up to half of it can be controlled.

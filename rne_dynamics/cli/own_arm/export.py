@@ -13,10 +13,10 @@ from rne_dynamics.cli.answer import Answer, Line, progress
 from rne_dynamics.cli.arguments import (
     NO_ROTORS,
     ROBOT,
-    Group,
     argument,
     base,
     flag,
+    group,
     load_robot,
     robot_source,
     xacro_arguments,
@@ -49,7 +49,7 @@ ARGUMENTS = (
     argument("--language", choices=("urdf", "c"), default="urdf", help="format (default: urdf)"),
     argument("--out", metavar="PATH", help="urdf: write to this file instead of standard output; c: write to this "
              "folder (default: NAME_c)"),
-    Group("C", (
+    group("C", (
         argument("--precision", choices=("double", "float"), help="type of all numbers (default: double)"),
         argument("--link", action="append", metavar="NAME", help="write the Jacobian of this link; may be given "
                  "several times (default: the last link of each branch)"),

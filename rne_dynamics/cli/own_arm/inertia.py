@@ -15,11 +15,11 @@ from rne_dynamics.cli.answer import Answer, Line, Rows, shown
 from rne_dynamics.cli.arguments import (
     ROBOT,
     Argument,
-    Group,
-    Kinds,
     argument,
     configuration,
     flag,
+    group,
+    kinds,
     positive,
     real,
     robot_source,
@@ -62,20 +62,20 @@ def _of_three(word: str, metavar: str, text: str, default: tuple[float, ...] | N
     return argument(word, type=real(), nargs=3, default=default, metavar=tuple(metavar), help=text)
 
 
-_MASS = Group("mass, exactly one", (
+_MASS = group("mass, exactly one", (
     argument("--mass", type=positive(unit="kg"), help="kg"),
     argument("--density", type=positive(unit="kg/m^3"), help="kg/m^3"),
     argument("--material", help="material that gives the density; `rne inertia materials` lists them"),
 ))  # fmt: skip
-_PLACE = Group("placement of the body in the link's frame", (
+_PLACE = group("placement of the body in the link's frame", (
     _of_three("--xyz", "XYZ", "m", (0.0,) * 3), _of_three("--rpy", "RPY", "rad", (0.0,) * 3),
 ))  # fmt: skip
 _COMMON = (
-    Group("additional inertia about another point and axes", (
+    group("additional inertia about another point and axes", (
         _of_three("--about", "XYZ", "point in the frame, m"),
         _of_three("--axes", "RPY", "rpy of the axes in the frame, rad"),
     )),
-    Group("output", (
+    group("output", (
         flag("--urdf", "print the <inertial> element only"), flag("--json", "print everything as JSON"),
         argument("--digits", type=whole(3, 17), default=17, metavar="N",
                  help="significant digits of the <inertial> element, 3 to 17 (default 17: read back exactly)"),
@@ -83,9 +83,9 @@ _COMMON = (
 )  # fmt: skip
 
 
-def _solid(make: Callable[..., Inertia]) -> tuple[str, str, list[Argument | Group]]:
+def _solid(make: Callable[..., Inertia]) -> tuple[str, str, list[Argument]]:
     """Help and arguments of a solid, from its function."""
-    text, own = (make.__doc__ or "").strip(), list[Argument | Group]()
+    text, own = (make.__doc__ or "").strip(), list[Argument]()
     for p in inspect.signature(make).parameters.values():
         if p.kind is p.POSITIONAL_OR_KEYWORD:
             own.append(argument(p.name, type=real(), help="m"))
@@ -95,17 +95,17 @@ def _solid(make: Callable[..., Inertia]) -> tuple[str, str, list[Argument | Grou
     return text.partition(";")[0], text, [*own, _MASS, _PLACE, *_COMMON]
 
 
-def _kind(text: str, *own: Argument | Group) -> tuple[str, None, Sequence[Argument | Group]]:
+def _kind(text: str, *own: Argument) -> tuple[str, None, Sequence[Argument]]:
     """Help and arguments of a kind of body."""
     return text, None, own
 
 
-ARGUMENTS = (Kinds("body", "BODY", {
+ARGUMENTS = (kinds("body", "BODY", {
     **{name: _solid(make) for name, make in SOLIDS.items()},
     "mesh": _kind(
         "the volume of a closed triangle mesh (STL, OBJ, PLY, ...)", argument("file", help="path of the mesh"),
         argument("--scale", type=positive(), default=1.0, help="metres per unit of the file, 0.001 for millimetres"),
-        Group("", (
+        group("", (
             flag("--repair", "fill small holes and correct triangles with trimesh"),
             flag("--hull", "use the convex hull: approximate, works for every mesh"),
         )), _MASS, _PLACE, *_COMMON,

@@ -23,13 +23,13 @@ from rne_dynamics.control.gains import advised_bandwidth
 from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.description.sources import find, names_model_file
 from rne_dynamics.dispatch import closed, gravity_torque
-from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.errors import ArgumentError, ModelError, refuse
 from rne_dynamics.figures.style import output_file
+from rne_dynamics.figures.tracking import PRISMATIC, joint_units
 from rne_dynamics.model.friction import SCALED, joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.protocol import Robot
-from rne_dynamics.model.tree import JointKind
 
 EXAMPLES = """\
 examples:
@@ -81,10 +81,13 @@ def _path(args: argparse.Namespace) -> Path:
     stem = source.name.split(".")[0] if "/" in args.robot or "." in args.robot else args.robot
     default = f"{stem}_params.yaml" if names_model_file(args.robot) else f"{stem}.yaml"
     path = output_file(args.out or default, (".yaml", ".yml"), "--out")
-    if path.exists() and source.exists() and path.samefile(source):
-        raise ArgumentError(f"--out is {str(path)!r}, the robot's own file; name another")
-    if path.exists() and not args.force:
-        raise ArgumentError(f"{path} exists; name another file with --out, or replace it with --force")
+    refuse(
+        ArgumentError,
+        (path.exists() and source.exists() and path.samefile(source),
+         f"--out is {str(path)!r}, the robot's own file; name another"),
+        (path.exists() and not args.force,
+         f"{path} exists; name another file with --out, or replace it with --force"),
+    )  # fmt: skip
     return path
 
 
@@ -205,7 +208,7 @@ def file_text(s: ArmSettings, robot: str) -> str:
         f"{{d: {d}}}  # feels an inertia of {x:.3g} at the start posture"
         for d, x in zip(damping, s.inertia, strict=True)
     ]
-    tolerances = [_SLIDING if slides else _TURNING for slides in s.sliding]
+    tolerances = [_SLIDING if units is PRISMATIC else _TURNING for units in joint_units(s.robot)]
     return _FILE.format(
         name=" ".join(s.robot.name.split()), robot=" ".join(robot.split()), joints=f"joints: [{', '.join(names)}]",
         w=_n(w), notes="".join(f"# NOTE: {note}.\n" for note in s.notes),
@@ -226,11 +229,11 @@ def _limits(s: ArmSettings, *, margin: bool = True) -> str:
         lines.append(_MARGIN)
     lines.append("limits:")
     for j, name in enumerate(s.robot.joint_names):
-        units = ("N", "m/s") if s.sliding[j] else ("N m", "rad/s")
+        _, _, velocity, effort = joint_units(s.robot)[j]
         lower, upper = (f"{x:.5g}" if np.isfinite(x) else "no limit" for x in (s.robot.lower[j], s.robot.upper[j]))
         lines.append(f"  {_name(name)}:" + (f"  # from {lower} to {upper}" if margin else ""))
         given = {what: limits[j] for what, limits in s.limits.items()}
-        for (what, limit), unit in zip(given.items(), units, strict=True):
+        for (what, limit), unit in zip(given.items(), (effort, velocity), strict=True):
             missing = f"# {what}:   # FILL IN, {unit}: the description gives no limit"
             lines.append(f"    {what}: {_n(limit)}" if np.isfinite(limit) else f"    {missing}")
         if margin:
@@ -270,8 +273,6 @@ class ArmSettings:
     robot: RigidRobot
     #: Joint states per second for which gains and damping are stable, Hz.
     rate: float
-    #: Whether each joint is prismatic.
-    sliding: tuple[bool, ...]
     #: The description's limits of ``effort`` and ``velocity``, N·m or N, rad/s or m/s; infinite where it gives none, or
     #: 0; (n,) each.
     limits: dict[str, Array]
@@ -309,11 +310,11 @@ class ArmSettings:
         if not self.friction:
             notes.append("the description gives no joint friction, so friction_compensation has no effect")
         holding = gravity_torque(self.robot, self.start)
-        rows = zip(self.robot.joint_names, holding, self.limits["effort"], self.sliding, strict=True)
+        rows = zip(self.robot.joint_names, holding, self.limits["effort"], joint_units(self.robot), strict=True)
         return notes + [
-            f"joint {name!r} needs {abs(held):.3g} {'N' if slides else 'N m'} to hold the start posture, more than its "
+            f"joint {name!r} needs {abs(held):.3g} {units.effort} to hold the start posture, more than its "
             f"effort limit of {limit:.3g}: check the masses, or the limit"
-            for name, held, limit, slides in rows if abs(held) > limit
+            for name, held, limit, units in rows if abs(held) > limit
         ]  # fmt: skip
 
 
@@ -325,10 +326,10 @@ def settings_of(whole: Robot, rate: float) -> ArmSettings:
             f"robot {robot.name!r} has no joint that can be driven, or a floating one; controllers drive turning and "
             "sliding joints on a fixed base"
         )
-    kinds, start = {joint.name: joint.kind for joint in robot.tree.joints}, start_posture(robot)
+    start = start_posture(robot)
     limits = {"effort": robot.effort_limit, "velocity": robot.velocity_limit}
     return ArmSettings(
-        robot, rate, tuple(kinds.get(name) is JointKind.PRISMATIC for name in robot.joint_names),
+        robot, rate,
         {what: np.where(limit > 0.0, limit, np.inf) for what, limit in limits.items()},
         checked_damping(robot, np.full(robot.n, -1.0), rate, "gains.{joint}.d").value,
         joint_inertia(robot, start).felt, start,

@@ -25,7 +25,7 @@ from rne_dynamics.cli.with_ros.moves import plan_moves
 from rne_dynamics.control.control_law import ControlLaw
 from rne_dynamics.control.felt_inertia import joint_inertia
 from rne_dynamics.control.laws import law_names
-from rne_dynamics.errors import ArgumentError, ControlError, MissingDependencyError
+from rne_dynamics.errors import ArgumentError, ControlError, MissingDependencyError, refuse
 from rne_dynamics.figures.style import COLORS, canvas
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.body_inertia import rotor_inertia
@@ -84,9 +84,11 @@ FREQUENCIES, DELAYS = (9.0, 16.0, 25.0, 40.0, 63.0, 100.0, 160.0), (0.0, 2e-3, 4
 def run(args: argparse.Namespace) -> Answer:
     """Compare; nothing is judged."""
     check_files(args)
-    for one, other in (("springs", "trials"), ("dask", "processes")):
-        if getattr(args, one) and getattr(args, other) is not None:
-            raise ArgumentError(f"--{one} and --{other} are two kinds of comparison; give one")
+    refuse(ArgumentError, *(
+        (getattr(args, one) and getattr(args, other) is not None,
+         f"--{one} and --{other} are two kinds of comparison; give one")
+        for one, other in (("springs", "trials"), ("dask", "processes"))
+    ))  # fmt: skip
     robot = load_robot(args)
     if robot.kind == "flexible":
         raise ArgumentError(f"robot {robot.name!r} has flexible links; compare laws of an open arm or a mechanism")
@@ -107,8 +109,6 @@ def run(args: argparse.Namespace) -> Answer:
         found = compare_laws(plant, laws, plan.moves[0], cases, client=pool,
                              progress=lambda done: bar.update(task, completed=done))  # fmt: skip
     draw = partial(_plot_springs if args.springs else _plot_trials if args.trials else _plot_table, found=found)
-    if args.plot:
-        draw(Path(args.plot))
     parts = {True: _springs, False: _summary if args.trials else _table}[args.springs](found)
     pictures: list[Picture] = [(draw, "Every law on the same arms")]
     failed = [f"{case}, {law}: {one.fault}" for case, row in found.results.items()
@@ -118,7 +118,7 @@ def run(args: argparse.Namespace) -> Answer:
     legend = "Errors are those of the joint with the largest; efforts are parts of the limit."
     return Answer(
         _values(found, args), [*parts, legend, _margins(found), *remarks, *failed],
-        written=[args.plot], title=f"{robot.name}: {len(laws)} laws, {len(cases)} mismatches", pictures=pictures,
+        title=f"{robot.name}: {len(laws)} laws, {len(cases)} mismatches", pictures=pictures,
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from rne_dynamics.control.trajectory import Quintic, SampledTrajectory, Trajecto
 from rne_dynamics.description.yaml_nodes import plain
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arguments import check_open_arm
-from rne_dynamics.errors import ArgumentError, unknown
+from rne_dynamics.errors import ArgumentError, refuse, unknown
 from rne_dynamics.figures.style import output_file
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
@@ -79,16 +79,15 @@ DT = 1e-3
 def rollout(args: argparse.Namespace, robot: Robot, plant: ArmPlant) -> tuple[Rollout, float]:
     """The rollout, and the time when the last move ends; with flexible links the rollout lasts longer."""
     period = 1.0 / args.control_rate
-    for wrong, text in (
+    refuse(
+        ArgumentError,
         (args.method == "adaptive", "--method adaptive is for free motion only; add --free, or use rk4"),
         (args.dt is not None and args.dt > period * (1.0 + 1e-9),
          f"--dt is {args.dt} s, longer than a control cycle at --control-rate {args.control_rate:g} ({period:g} s); "
          f"give --dt up to {period:g}, or a lower --control-rate"),
         (args.seconds < 0.5 * period, f"--seconds is {args.seconds:g}, less than a control cycle of {period:g} s; give "
          "more, or a higher --control-rate"),
-    ):  # fmt: skip
-        if wrong:
-            raise ArgumentError(text)
+    )  # fmt: skip
     find_law(args.law).check_kind(robot.kind)
     if args.fastest:
         check_open_arm(robot)
@@ -216,21 +215,19 @@ SAVE: dict[str, Callable[[Log, Path], None]] = {".csv": Log.save_csv, ".npz": Lo
 
 def refuse_unused(args: argparse.Namespace) -> None:
     """`ArgumentError` for options that the others leave without effect."""
-    for name in ("to", "start", "preset", "seconds", "free", "dae", "shaper"):
-        if args.trajectory and name in args.given:
-            raise ArgumentError(f"--{name} is for another motion than that of --trajectory; leave it out")
+    others = ("to", "start", "preset", "seconds", "free", "dae", "shaper")
     controlled = ("law", "law_parameter", "bandwidth", "integral", "control_rate", "no_friction_compensation",
                   "base_unknown", "no_effort_limits", "tolerance", "mismatch", "fastest")  # fmt: skip
-    for without, names, why in (
+    unused = (
+        (args.trajectory, others, "is for another motion than that of --trajectory; leave it out"),
         (args.free, controlled, f"is for a controlled move; leave it out with --{'dae' if args.dae else 'free'}"),
         (args.dae, ("scene",), "is for the other methods; leave it out with --dae"),
         (args.shaper is None, ("modes",), "needs --shaper"),
         (args.fastest, ("seconds",), "is not for --fastest; leave it out"),
         (not (args.to or args.trajectory or args.preset), ("fastest",), "needs --to or --trajectory"),
-    ):
-        for name in names:
-            if without and name in args.given:
-                raise ArgumentError(f"--{name.replace('_', '-')} {why}")
+    )
+    refuse(ArgumentError, *((without and name in args.given, f"--{name.replace('_', '-')} {why}")
+                            for without, names, why in unused for name in names))  # fmt: skip
 
 
 def outputs(args: argparse.Namespace) -> list[Path]:
@@ -286,9 +283,8 @@ def apply_preset(args: argparse.Namespace, robot: str, joints: tuple[str, ...]) 
     if args.preset not in known:
         has = f"it has {', '.join(known)}" if known else f"only {', '.join(PRESETS)} has presets"
         raise ArgumentError(f"--preset is {args.preset!r}, which robot {robot!r} does not have; {has}")
-    for option, given in (("--start", args.start), ("--to", args.to), ("--free", args.free)):
-        if given:
-            raise ArgumentError(f"--preset sets the start and end of the motion; leave out {option}")
+    refuse(ArgumentError, *((getattr(args, name), f"--preset sets the start and end of the motion; leave out --{name}")
+                            for name in ("start", "to", "free")))  # fmt: skip
     preset = known[args.preset]
     args.start = [f"{name}={value!r}" for name, value in zip(joints, preset.start, strict=True)]
     args.free = preset.to is None

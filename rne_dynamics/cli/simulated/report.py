@@ -15,7 +15,7 @@ from rne_dynamics.cli.arguments import argument
 from rne_dynamics.cli.simulated.motion import DT, start_configuration
 from rne_dynamics.dispatch import gravity_torque
 from rne_dynamics.dynamics.free_bodies.state import body_states
-from rne_dynamics.errors import ArgumentError
+from rne_dynamics.errors import ArgumentError, refuse
 from rne_dynamics.figures.skeleton import draw_robot
 from rne_dynamics.figures.style import WIDE
 from rne_dynamics.figures.tracking import (
@@ -54,12 +54,12 @@ def check_dae(args: argparse.Namespace, robot: Robot) -> None:
         raise ArgumentError(f"--dae is for open rigid arms, and robot {robot.name!r} has {what}; leave it out")
     if not robot.n:
         raise ArgumentError(f"--dae: robot {robot.name!r} has no joint that moves")
-    for name, why in (
-        ("preset", "is a simulation in joint coordinates"), ("base_motion", "moves the base, which is at rest there"),
-        ("method", "is for joint coordinates; its steps are Runge-Kutta's of fourth order"),
-    ):  # fmt: skip
-        if getattr(args, name) is not None:
-            raise ArgumentError(f"--{name.replace('_', '-')} {why}; leave it out with --dae")
+    whys = {
+        "preset": "is a simulation in joint coordinates", "base_motion": "moves the base, which is at rest there",
+        "method": "is for joint coordinates; its steps are Runge-Kutta's of fourth order",
+    }  # fmt: skip
+    refuse(ArgumentError, *((getattr(args, name) is not None, f"--{name.replace('_', '-')} {why}; leave it out with "
+                             "--dae") for name, why in whys.items()))  # fmt: skip
 
 
 def simulate_dae(args: argparse.Namespace, robot: RobotModel, progress: Callable[[float], None]) -> Log:

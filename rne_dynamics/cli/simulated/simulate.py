@@ -18,10 +18,10 @@ from rne_dynamics.cli.arguments import (
     PAYLOAD,
     REPORT,
     ROBOT,
-    Group,
     argument,
     base,
     flag,
+    group,
     load_robot,
     payload,
     positive,
@@ -103,7 +103,7 @@ exit code: 0 if the arm tracked or moved freely; 1 if not, or if something faile
 
 ARGUMENTS = (
     *ROBOT,
-    Group("motion", (
+    group("motion", (
         flag("--free", "free motion without controller; reports the energy"),
         DAE,
         argument("--seconds", type=positive(unit="s"), help="total time before shaping; default 6, that of the preset, "
@@ -123,7 +123,7 @@ ARGUMENTS = (
                  help="number of vibration modes to shape for, slowest first (default 1)"),
         base("fixed or free root link; floating needs --free"),
     )),
-    Group("arm", (
+    group("arm", (
         argument("--base-motion", metavar="FILE",
                  help="motion of the base: .csv with the columns time, x, y, z, qx, qy, qz, qw"),
         argument("--base-smoothing", type=positive(unit="Hz"), metavar="HZ",
@@ -137,7 +137,7 @@ ARGUMENTS = (
         flag("--no-stops", "no position stops"),
         flag("--no-effort-limits", "no effort limits"),
     )),
-    Group("controller", (
+    group("controller", (
         argument("--law", metavar="NAME", default=DEFAULT_LAW, help=f"{', '.join(law_names())}, or the module of "
                  f"your own, as my_package.my_law (default {DEFAULT_LAW})"),
         several("--law-parameter", "NAME=VALUE", "a parameter of the law as in docs/parameters.md, of all joints or as "
@@ -150,13 +150,13 @@ ARGUMENTS = (
         flag("--no-friction-compensation", "no feedforward of friction"),
         flag("--base-unknown", "the controller assumes a base at rest"),
     )),
-    Group("numbers", (
+    group("numbers", (
         argument("--dt", type=positive(unit="s"), help="integration step, s (default 0.001, or a control cycle)"),
         argument("--method", choices=("rk4", "gauss", "semi_implicit", "adaptive"),
                  help="default rk4, with flexible links gauss; gauss only with flexible links; adaptive only with "
                  "--free, without Coulomb friction and away from the stops"),
     )),
-    Group("output", (
+    group("output", (
         argument("--out", metavar="FILE", action="append", default=[],
                  help=".csv, .npz or .mcap; may be given several times"),
         argument("--record", metavar="FILE", help="an .mcap for Foxglove, PlotJuggler and `rne plot`, as --out"),
@@ -214,8 +214,6 @@ def _one(args: argparse.Namespace, robot: Robot, plant: ArmPlant, files: list[Pa
     for path in files:
         SAVE[path.suffix](log, path)
     draw = partial(plot, robot=robot, log=log)
-    if args.plot:
-        draw(Path(args.plot))
     motion = "free motion" if args.free else args.law.replace("_", " ")
     if args.movie:
         moved = Motion(f"{robot.name}: {motion}", log.time, log.q, log.reference_q, log.tree_q)
@@ -243,7 +241,7 @@ def _one(args: argparse.Namespace, robot: Robot, plant: ArmPlant, files: list[Pa
     if mismatch is not None:
         remarks.append(f"Mismatch: {figures['mismatch']}")
     title = f"{robot.name}: {'free motion' if args.free else 'controlled move'}, simulated"
-    return Answer(figures, list(parts_of(robot, figures)), verdict, remarks, [*files, args.plot, args.movie], title,
+    return Answer(figures, list(parts_of(robot, figures)), verdict, remarks, [*files, args.movie], title,
                   [(draw, "Robot and curves over time")])  # fmt: skip
 
 

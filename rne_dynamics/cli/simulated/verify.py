@@ -61,11 +61,17 @@ def run(args: argparse.Namespace) -> Answer:
         return _verify_rigid(robot, args, update)
 
 
-def _answer(args: argparse.Namespace, agreement: Agreement, report: dict[str, Any], parts: Iterable[str | Rows],
+def _answer(args: argparse.Namespace, agreement: Agreement, own: dict[str, Any], parts: Iterable[str | Rows],
             compared: Iterable[str | Rows], kinds: str) -> Answer:  # fmt: skip
     """The answer on any robot: what is known of it, the pairs compared, remarks, and whether all agree."""
+    report = own | {
+        "states": args.states, "seed": args.seed, "agrees": agreement.agrees, "remarks": list(agreement.remarks),
+        # JSON has no infinity
+        "pairs": [{key: "inf" if value == math.inf else value for key, value in vars(d).items()} | {"agrees": d.agrees}
+                  for d in agreement.disagreements],
+    }  # fmt: skip
     found = [f"largest relative disagreement in {args.states} random states {kinds}, seed {args.seed}:", *compared]
-    remarks, worst = [f"not compared: {remark}" for remark in report["remarks"]], agreement.worst()
+    remarks, worst = [f"not compared: {remark}" for remark in agreement.remarks], agreement.worst()
     verdict = "nothing to compare"
     if worst is not None:
         verdict = (
@@ -73,14 +79,6 @@ def _answer(args: argparse.Namespace, agreement: Agreement, report: dict[str, An
             f"{worst.quantity}, {worst.first} and {worst.second}, {worst.relative:.1e} (allowed {worst.tolerance:.0e})"
         )
     return Answer(report, [*parts, *(found if worst else ()), *remarks, verdict], code=int(not agreement.agrees))
-
-
-def _pairs(agreement: Agreement) -> list[dict[str, Any]]:
-    """The pairs as plain values; infinity as a string, since JSON has none."""
-    return [
-        {key: "inf" if value == math.inf else value for key, value in vars(d).items()} | {"agrees": d.agrees}
-        for d in agreement.disagreements
-    ]
 
 
 def _verify_rigid(robot: RigidRobot, args: argparse.Namespace, progress: Progress) -> Answer:
@@ -92,26 +90,19 @@ def _verify_rigid(robot: RigidRobot, args: argparse.Namespace, progress: Progres
         progress(f"times: {engine.name}", k / len(engines))
         seconds = {quantity: seconds_per_state(engine, quantity, robot, rows) for quantity in _DRIVEN}
         costs.append({"engine": engine.name, "title": engine.title, "document": engine.document, "seconds": seconds})
-    report = _report(robot, args, agreement, costs)
+    tree = robot.open_tree
+    report = {
+        "robot": robot.name, "base": tree.base, "n": robot.n, "bodies": tree.bodies, "loops": len(robot.loops),
+        "engines": costs,
+    }  # fmt: skip
     kinds = "bare" if args.bare else "bare, and as many with external loads" + (
-        " and a moving base" if report["base"] == "fixed" else ""
+        " and a moving base" if tree.base == "fixed" else ""
     )
     found = {(d.first, d.second, d.quantity): d for d in agreement.disagreements}
     pairs = [(a, b, [found.get((a, b, q)) for q in QUANTITIES]) for a, b in itertools.combinations(
         (engine.name for engine in engines), 2)]  # fmt: skip
     cells: list[list[str | Text]] = [[f"{a} / {b}", *map(_cell, row)] for a, b, row in pairs if any(row)]
     return _answer(args, agreement, report, _rigid_parts(report), [Rows(("pair", *QUANTITIES), cells)], kinds)
-
-
-def _report(
-    robot: RigidRobot, args: argparse.Namespace, agreement: Agreement, costs: list[dict[str, Any]]
-) -> dict[str, Any]:
-    tree = robot.open_tree
-    return {
-        "robot": robot.name, "base": tree.base, "n": robot.n, "bodies": tree.bodies, "loops": len(robot.loops),
-        "states": args.states, "seed": args.seed, "agrees": agreement.agrees, "pairs": _pairs(agreement),
-        "remarks": list(agreement.remarks), "engines": costs,
-    }  # fmt: skip
 
 
 def _rigid_parts(report: dict[str, Any]) -> Iterator[str | Rows]:
@@ -140,9 +131,7 @@ def _verify_flexible(arm: FlexibleArm, args: argparse.Namespace, progress: Progr
     seconds = flexible_seconds_per_state(arm, _TIMED_STATES)
     report = {
         "robot": arm.name, "n": arm.n, "modes": arm.modes,
-        "flexible_links": {link.link: list(link.mode_names) for link in arm.flexible_links},
-        "states": args.states, "seed": args.seed, "agrees": agreement.agrees, "pairs": _pairs(agreement),
-        "remarks": list(agreement.remarks), "seconds": seconds,
+        "flexible_links": {link.link: list(link.mode_names) for link in arm.flexible_links}, "seconds": seconds,
     }  # fmt: skip
     kinds = "bare" if args.bare else "bare, and as many with external loads and a moving base"
     pairs = [

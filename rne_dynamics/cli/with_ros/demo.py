@@ -79,7 +79,6 @@ from rne_dynamics.recording.mcap_file import new_mcap
 
 if TYPE_CHECKING:
     from rne_dynamics.ros.sessions.demonstration import ArmConfig, ConfiguredArm
-    from rne_dynamics.ros.sessions.recorder import Recording
 
 EXAMPLES = """\
 examples:
@@ -165,14 +164,13 @@ def run(args: argparse.Namespace) -> Answer:
     )
     trackings = [evaluate(r, p.moves, args.rate, settle) for r, p in zip(recordings, followed, strict=True)]
     verdict = min(
-        (_verdict(args, machine, plan, configured, bandwidth, t, r)
-         for t, r in zip(trackings, recordings, strict=True)),
+        (_verdict(args, machine, plan, configured, bandwidth, tracking) for tracking in trackings),
         key=lambda v: (v.passed, -v.figures["rms_error"] / v.figures["tolerance"]),
     )  # fmt: skip
-    tracking, recording = trackings[0], recordings[0]
-    values = demo_figures(robot, plan, tracking, recording.ready, recording.simulator, verdict)
-    parts = demo_parts(robot, values["joints"], tracking)
-    draw: Callable[[Path], None] = partial(plot_demo, robot=robot, tracking=tracking, recording=recording)
+    tracking = trackings[0]
+    values = demo_figures(robot, plan, tracking, verdict)
+    parts = demo_parts(robot, values)
+    draw: Callable[[Path], None] = partial(plot_demo, robot=robot, tracking=tracking)
     if machine.kind == "flexible":
         seen = [evaluate_vibration(machine, r, p.moves, settle) for r, p in zip(recordings, followed, strict=True)]
         values["flexible"] = flexible_figures(machine, plan.moves, bandwidth, followed, trackings, seen)
@@ -194,13 +192,14 @@ def run(args: argparse.Namespace) -> Answer:
 
 def _verdict(
     args: argparse.Namespace, machine: Robot, plan: Plan, configured: ConfiguredArm | None, bandwidth: float,
-    tracking: Tracking, recording: Recording,
+    tracking: Tracking,
 ) -> Verdict:
     """Whether the arm moved as asked and tracked in one run, and why not."""
-    robot, flexible = machine.rigid, machine.kind == "flexible"
+    robot, flexible, recording = machine.rigid, machine.kind == "flexible", tracking.recording
+    missed = recording.simulator["missed"]
     measured = Run(
         tracking.time, tracking.q, tracking.qd, tracking.error, tracking.applied, tracking.rms, plan.travel,
-        plan.effort_limit, tracking.terms, tracking.missed / max(1, tracking.missed + tracking.answered),
+        plan.effort_limit, tracking.terms, missed / max(1.0, missed + recording.simulator["answered"]),
         recording.reports,
     )
     gains, compensated, rubs = Gains.critically_damped(robot.n, bandwidth), 1.0, True

@@ -34,28 +34,21 @@ if TYPE_CHECKING:
 class Tracking:
     """The figures of a demo; (samples, n), or one value a joint, (n,); rad or m, N·m or N."""
 
+    recording: Recording
     #: Of each joint state from the first move's start to the end of the pause after the last one, s; (samples,).
     time: Array
     #: Measured positions and velocities, and desired positions, at those times.
     q: Array
     qd: Array
     reference: Array
-    #: Root mean square of the error during the moves and the pauses, and its largest magnitude, (n,).
+    #: Root mean square of the error during the moves and the pauses, (n,).
     rms: Array
-    largest: Array
-    #: Largest magnitude of the applied effort, (n,), and the effort at those times.
-    effort: Array
+    #: The applied effort at those times.
     applied: Array
     #: The law's torque terms at those times by name.
     terms: dict[str, Array]
     #: Joint states per second of wall-clock time.
     rate: float
-    #: Time from publishing a joint state to the arrival of its effort in the simulator, s.
-    latency_p50: float
-    latency_p99: float
-    #: Joint states without an effort before the next one, and those with one.
-    missed: int
-    answered: int
     #: Joint states in `rms`, and those that this listener did not receive.
     received: int
     lost: int
@@ -82,25 +75,22 @@ def evaluate(
     reference = np.array([moves[k].sample((stamp - begins[k]) * 1e-9).q for k, stamp in at])
     error = reference - q
     counts = np.array([stamp - begins[k] <= (moves[k].duration + settle) * 1e9 for k, stamp in at])
-    sent, account = recording.sent[window], recording.simulator
+    sent = recording.sent[window]
     return Tracking(
-        time=1e-9 * (stamps - begins[0]).astype(np.float64), q=q, qd=recording.qd[window], reference=reference,
-        rms=np.sqrt(np.mean(error[counts] ** 2, axis=0)), largest=np.max(np.abs(error), axis=0),
-        effort=np.max(np.abs(recording.efforts[window]), axis=0), applied=recording.efforts[window],
+        recording, time=1e-9 * (stamps - begins[0]).astype(np.float64), q=q, qd=recording.qd[window],
+        reference=reference, rms=np.sqrt(np.mean(error[counts] ** 2, axis=0)), applied=recording.efforts[window],
         terms={
             name: np.array([np.interp(stamps, known, column) for column in values.T]).T
             for name, (known, values) in recording.terms.items()
         },
         rate=float((len(sent) - 1) / ((sent[-1] - sent[0]) * 1e-9)),
-        latency_p50=account["p50"], latency_p99=account["p99"],
-        missed=int(account["missed"]), answered=int(account["answered"]),
         received=int(np.sum(counts)), lost=int(np.sum(np.rint(np.diff(stamps) * 1e-9 * rate) - 1)),
     )  # fmt: skip
 
 
-def plot_demo(path: Path, robot: RigidRobot, tracking: Tracking, recording: Recording) -> None:
+def plot_demo(path: Path, robot: RigidRobot, tracking: Tracking) -> None:
     """Write a figure of the robot, positions and references, errors, and torque terms; raises as `canvas`."""
-    units, time = joint_units(robot), tracking.time
+    units, time, recording = joint_units(robot), tracking.time, tracking.recording
     terms = [
         Curve(name, 1e-9 * (stamps - recording.begins[0]).astype(np.float64), values, {"color": TERMS[name]})
         for name, (stamps, values) in recording.terms.items()
@@ -108,43 +98,42 @@ def plot_demo(path: Path, robot: RigidRobot, tracking: Tracking, recording: Reco
     draw_stack(
         path, f"{robot.name}: three moves under computed torque over ROS 2", (0.0, time[-1]),
         tracking_rows(panels(units), robot.joint_names, time, tracking.q, tracking.reference),
-        joint_cells(robot.joint_names, units, range(robot.n), terms, float(tracking.effort.max())),
+        joint_cells(robot.joint_names, units, range(robot.n), terms, float(np.abs(tracking.applied).max())),
         partial(draw_robot, robot=robot, time=time, q=tracking.q),
     )  # fmt: skip
 
 
-def demo_figures(
-    robot: RigidRobot, plan: Plan, tracking: Tracking, ready: dict[str, float], simulator: dict[str, float],
-    verdict: Verdict,
-) -> dict[str, Any]:
+def demo_figures(robot: RigidRobot, plan: Plan, tracking: Tracking, verdict: Verdict) -> dict[str, Any]:
     """All figures as plain values, SI units."""
+    simulator, efforts = tracking.recording.simulator, np.abs(tracking.applied).max(axis=0)
     return {
         "robot": robot.name,
         "tracked": verdict.passed,
         "verdict": verdict.as_plain(),
         "joints": records(
             name=robot.joint_names, travel_asked=plan.travel, travel_made=np.ptp(tracking.q, axis=0),
-            rms_error=tracking.rms, largest_error=tracking.largest, largest_effort=tracking.effort,
-            effort_limit=plan.effort_limit, used=tracking.effort / plan.effort_limit,
+            rms_error=tracking.rms, largest_error=np.abs(tracking.error).max(axis=0), largest_effort=efforts,
+            effort_limit=plan.effort_limit, used=efforts / plan.effort_limit,
         ),
         "rate": tracking.rate,
-        "reply_latency_p50": tracking.latency_p50,
-        "reply_latency_p99": tracking.latency_p99,
-        "replies": tracking.answered,
-        "missed_replies": tracking.missed,
+        "reply_latency_p50": simulator["p50"],
+        "reply_latency_p99": simulator["p99"],
+        "replies": int(simulator["answered"]),
+        "missed_replies": int(simulator["missed"]),
         "overruns": int(simulator["overruns"]),
         "received_states": tracking.received,
         "unheard_states": tracking.lost,
-        "seconds_to_ready": ready,
+        "seconds_to_ready": tracking.recording.ready,
     }
 
 
-def demo_parts(robot: RigidRobot, joints: Sequence[Mapping[str, Any]], tracking: Tracking) -> list[str | Rows]:
+def demo_parts(robot: RigidRobot, figures: Mapping[str, Any]) -> list[str | Rows]:
     """Travel, errors and efforts of each joint in the figures, and figures of the communication."""
+    missed = figures["missed_replies"]
     return [
-        joint_table(robot, joints, f"{robot.name}: three quintic moves"),
-        f"{tracking.rate:.1f} joint states per second; reply latency p50 {1e3 * tracking.latency_p50:.2f} ms, "
-        f"p99 {1e3 * tracking.latency_p99:.2f} ms; {tracking.missed} of {tracking.answered + tracking.missed} replies "
+        joint_table(robot, figures["joints"], f"{robot.name}: three quintic moves"),
+        f"{figures['rate']:.1f} joint states per second; reply latency p50 {1e3 * figures['reply_latency_p50']:.2f} "
+        f"ms, p99 {1e3 * figures['reply_latency_p99']:.2f} ms; {missed} of {figures['replies'] + missed} replies "
         "missed",
     ]
 
@@ -229,7 +218,8 @@ def flexible_figures(
         "plans": [
             {
                 "name": p.name, "seconds_a_move": p.seconds, "largest_bend": v.largest_bend,
-                "residual": list(v.residual), "largest_rms_error": float(t.rms.max()), "missed_replies": t.missed,
+                "residual": list(v.residual), "largest_rms_error": float(t.rms.max()),
+                "missed_replies": int(t.recording.simulator["missed"]),
             }
             for p, t, v in zip(programmes, trackings, seen, strict=True)
         ],

@@ -148,8 +148,7 @@ def slowed(move: Quintic | SampledTrajectory, speed: float) -> Quintic | Sampled
 
 def peak_effort(robot: RigidRobot, moves: tuple[Quintic, ...]) -> Array:
     """Largest effort of each joint along the moves, friction included, N·m or N; shape (n,)."""
-    references = [m.sample(t) for m in moves for t in np.linspace(0.0, m.duration, 41).tolist()]
-    q, qd, qdd = (np.array(column) for column in zip(*references, strict=True))
+    q, qd, qdd = np.concatenate([m.samples(np.linspace(0.0, m.duration, 41)) for m in moves]).swapaxes(0, 1)
     torque = inverse_dynamics(robot, q, qd, qdd) + friction_torque(robot, qd)
     return np.asarray(np.max(np.abs(torque), axis=0))
 
@@ -216,8 +215,7 @@ def bends_little(arm: FlexibleArm) -> Callable[[tuple[Quintic, ...]], bool]:
     lengths = np.array([np.linalg.norm(link.tip) for link in arm.flexible_links])
 
     def gentle(moves: tuple[Quintic, ...]) -> bool:
-        references = [m.sample(t) for m in moves for t in np.linspace(0.0, m.duration, 21).tolist()]
-        q, qd, qdd = (np.array(column) for column in zip(*references, strict=True))
+        q, qd, qdd = np.concatenate([m.samples(np.linspace(0.0, m.duration, 21)) for m in moves]).swapaxes(0, 1)
         still = np.zeros_like(qd)
         moved = balance(arm, q, qd, qdd).delta - balance(arm, q, still, still).delta
         size = np.linalg.norm(tip_deflections(arm, moved)[..., :3], axis=-1)

@@ -6,11 +6,11 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from rne_dynamics.cli.arguments import Group, argument, flag, node_option, positive, real
+from rne_dynamics.cli.arguments import argument, flag, group, node_option, positive, real
 from rne_dynamics.cli.start import noted
 from rne_dynamics.cli.with_ros.state import wanted_node
 from rne_dynamics.control.motion.limits import parse_goal
-from rne_dynamics.errors import ArgumentError, ControlError
+from rne_dynamics.errors import ArgumentError, ControlError, refuse
 from rne_dynamics.recording.yaml_files import read_trajectory
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ ARGUMENTS = (
     argument("--trajectory", metavar="FILE",
              help="follow a trajectory_msgs/JointTrajectory in YAML, as of `rne excite`, after a move to its start"),
     flag("--recover", "first hold the arm again, if it is released"),
-    Group("", (
+    group("", (
         argument("--duration", type=real(0.01, 3600.0, "s"), metavar="S",
                  help="time of the motion, or of the move to the start of --trajectory"),
         argument("--speed", type=real(0.01, 1.0), metavar="FRACTION",
@@ -94,14 +94,13 @@ def _moved(args: argparse.Namespace, kept: dict[RunningNode, dict[str, float]]) 
             if not (args.goal or args.home or args.trajectory):
                 return _held(nodes, controller, args.timeout)
         name, mode = controller.name, controller.mode
-        for wrong, text in (
+        refuse(
+            ControlError,
             (not follows_trajectories(nodes, controller), f"{name} follows no trajectories; use "
              "computed_torque_controller"),
             (mode in ENDED, f"{name} has released the arm ({mode}); give --recover to hold it"),
             (not controller.topic, f"it is not known where {name} receives joint states; try again"),
-        ):
-            if wrong:
-                raise ControlError(text)
+        )  # fmt: skip
         model = read_model(nodes, controller)
         if path is not None and args.fastest:
             path = _fastest(args.trajectory, path, model)
@@ -128,16 +127,15 @@ def _options(args: argparse.Namespace) -> dict[str, float | bool]:
     motions, fastest = bool(args.goal) + args.home + (args.trajectory is not None), args.fastest and not args.trajectory
     options = {"duration", "speed", "fastest", "tolerance", "path_tolerance"} & args.given
     named = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(options))
-    for wrong, text in (
+    refuse(
+        ArgumentError,
         (motions > 1, "give one of --home, --trajectory and a goal"),
         (not (motions or args.recover), "no goal is given; write JOINT=VALUE, a VALUE for each joint, --home or "
          "--trajectory"),
         (not motions and bool(options), f"{named} is for a motion; give a goal, or leave it out with --recover alone"),
         (fastest and bool({"duration", "speed"} & options), "--duration and --speed are for a motion that is not the "
          "fastest; leave them out"),
-    ):
-        if wrong:
-            raise ArgumentError(text)
+    )  # fmt: skip
     given = {"tolerance": args.tolerance, "timeout": args.timeout, "duration": args.duration,
              "velocity_scale": args.speed, "fastest": fastest or None}  # fmt: skip
     return {name: value for name, value in given.items() if value is not None}

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Group, RenderableType
-from rich.table import Column, Table
-from rich.text import Text
 
 from rne_dynamics.advice import rne
-from rne_dynamics.cli.answer import console, finite
+from rne_dynamics.cli.answer import Answer, Rows, finite
 from rne_dynamics.cli.arguments import flag, node_option
 from rne_dynamics.errors import ArgumentError, ControlError
 
@@ -41,8 +38,8 @@ ARGUMENTS = (
 )  # fmt: skip
 
 
-def run(args: argparse.Namespace) -> int:
-    """Print the state; 0 if every arm is held."""
+def run(args: argparse.Namespace) -> Answer:
+    """The state; it succeeds if every arm is held."""
     from rne_dynamics.ros.sessions.running_nodes import RunningNodes
 
     wanted = wanted_node(args)
@@ -61,12 +58,9 @@ def run(args: argparse.Namespace) -> int:
         models = _models(nodes, shown)
         controllers = [node for node in shown if node.kind == "controller"]
         nodes.spin(2.0 * STALE, lambda: not any(map(stale, controllers)))  # the next one after a stall comes late
-        if args.json:
-            print(json.dumps(reports(shown, models), indent=2))
-        else:
-            console().print(picture(reports(shown, models)))
-    controllers = [node for node in shown if node.kind == "controller"]
-    return 0 if controllers and all(trouble(node) is None for node in controllers) else 1
+        found = reports(shown, models)
+    held = bool(controllers) and all(trouble(node) is None for node in controllers)
+    return Answer(found, list(_parts(found)), code=int(not held))
 
 
 def _shown(nodes: RunningNodes, wanted: str | None) -> list[RunningNode]:
@@ -139,38 +133,32 @@ def joints(node: RunningNode, model: RunningModel | str | None) -> list[dict[str
     return rows
 
 
-def picture(found: list[dict[str, Any]]) -> RenderableType:
+_HEADINGS = ("joint", "position (rad, m)", "limits", "velocity", "limit", "effort (N m, N)", "limit")
+
+
+def _parts(found: list[dict[str, Any]]) -> Iterator[str | Rows]:
     """A block for each node."""
-    parts: list[RenderableType] = []
     for node in found:
         quiet = node["trouble"] or not node["message"]
         status = "" if quiet else f", {node['level'] or 'no level'}: {node['message']}"
-        lines = [f"{node['node']} ({node['kind']}): {node['state'] or 'running'}{status}"]
+        yield f"{node['node']} ({node['kind']}): {node['state'] or 'running'}{status}"
         if node["trouble"]:
-            lines += [f"  {node['trouble']}", f"  remedy: {node['remedy']}"]
-        if node["kind"] == "controller":
-            if node["last_fault"] and node["state"] != "fault":
-                lines.append(f"  last fault: {node['last_fault']}")
-            if (age := node["joint_states_age"]) is not None:
-                lines.append(f"  joint states on {node['joint_states']}, the last one {1e3 * age:.0f} ms old")
-            if node["limits"]:
-                lines.append(f"  limits are not known: {node['limits']}")
-        parts += map(Text, lines)
-        if node["kind"] == "controller" and node["joints"]:
-            parts.append(_table(node["joints"]))
-    return Group(*parts)
-
-
-def _table(rows: list[dict[str, Any]]) -> Table:
-    headings = ("position (rad, m)", "limits", "velocity", "limit", "effort (N m, N)", "limit")
-    table = Table("joint", *(Column(heading, justify="right") for heading in headings))
-    for row in rows:
-        table.add_row(
-            row["name"], _text(row["position"]), f"{_text(row.get('lower'))} … {_text(row.get('upper'))}",
-            _text(row["velocity"]), _text(row.get("velocity_limit")), _text(row["effort"]),
-            _text(row.get("effort_limit")),
-        )
-    return table
+            yield f"  {node['trouble']}"
+            yield f"  remedy: {node['remedy']}"
+        if node["kind"] != "controller":
+            continue
+        if node["last_fault"] and node["state"] != "fault":
+            yield f"  last fault: {node['last_fault']}"
+        if (age := node["joint_states_age"]) is not None:
+            yield f"  joint states on {node['joint_states']}, the last one {1e3 * age:.0f} ms old"
+        if node["limits"]:
+            yield f"  limits are not known: {node['limits']}"
+        if node["joints"]:
+            yield Rows(_HEADINGS, [
+                (row["name"], _text(row["position"]), f"{_text(row.get('lower'))} … {_text(row.get('upper'))}",
+                 _text(row["velocity"]), _text(row.get("velocity_limit")), _text(row["effort"]),
+                 _text(row.get("effort_limit"))) for row in node["joints"]
+            ])  # fmt: skip
 
 
 def _text(value: float | None) -> str:

@@ -84,13 +84,11 @@ def _ask(nodes: RunningNodes, wanted: str | None, asked: dict[str, Request]) -> 
 def _confirmed(name: str, request: Request) -> bool:
     """Whether a node has confirmed that it stops."""
     response = request.response
-    if response is None:
-        _shout(f"{name} DOES NOT ANSWER. {EMERGENCY}")
-        return False
-    if not response.success:
-        _shout(f"{name} DOES NOT STOP: {response.message}. {EMERGENCY}")
-        return False
-    return True
+    if response is not None and response.success:
+        return True
+    said = "DOES NOT ANSWER" if response is None else f"DOES NOT STOP: {response.message}"
+    _shout(f"{name} {said}. {EMERGENCY}")
+    return False
 
 
 def _nothing(wanted: str | None) -> int:

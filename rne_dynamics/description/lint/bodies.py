@@ -13,11 +13,11 @@ import numpy as np
 
 from rne_dynamics.description.lint.findings import Finding, Reading, error, first_of, note, warning
 from rne_dynamics.description.lint.joints import lint_origin
-from rne_dynamics.description.markup import Element, read_number
-from rne_dynamics.description.outline import INERTIAL_ELEMENTS, LinkOutline, Outline, lint_children
+from rne_dynamics.description.markup import Element, lint_numbers, read_number
+from rne_dynamics.description.outline import INERTIAL_ELEMENTS, NamedElement, Outline, lint_children
 from rne_dynamics.model.inertia import Inertia, symmetric
 from rne_dynamics.model.principal import principal_moments
-from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint
+from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, accumulated
 
 MOMENTS = INERTIAL_ELEMENTS["inertia"]
 #: URDFs have about six digits: smaller numbers, relative to the largest principal moment, are round-off.
@@ -31,7 +31,7 @@ _HEAVIEST = 1000.0
 FARTHEST = 10.0
 
 
-def lint_link(link: LinkOutline) -> Iterator[Finding]:
+def lint_link(link: NamedElement) -> Iterator[Finding]:
     """Yield what is wrong with the <inertial> of one link."""
     inertial = link.element.first("inertial")
     if inertial is None:
@@ -85,17 +85,13 @@ def _moments(inertial: Element, where: str) -> Reading[tuple[float, ...] | None]
             "add <inertia> with the values about the mass centre",
         )
         return None
-    values: list[float] = []
-    for name in MOMENTS:
-        if name not in element.attributes:
-            yield error(
-                element.line, where, f"{name} is missing; all of {', '.join(MOMENTS)} are needed", f'write {name}="..."'
-            )
-            continue
-        value = yield from read_number(element, name, where)
-        if value is not None:
-            values.append(value)
-    return tuple(values) if len(values) == len(MOMENTS) else None
+    missing = [name for name in MOMENTS if name not in element.attributes]
+    for name in missing:
+        yield error(
+            element.line, where, f"{name} is missing; all of {', '.join(MOMENTS)} are needed", f'write {name}="..."'
+        )
+    usable = yield from lint_numbers(element, where, *MOMENTS)
+    return tuple(element.number(name, 0.0) for name in MOMENTS) if usable and not missing else None
 
 
 def _lint_body(inertial: Element, where: str, mass: float, moments: tuple[float, ...]) -> Iterator[Finding]:
@@ -163,14 +159,6 @@ def _weighs(tree: KinematicTree, own: dict[str, Inertia]) -> dict[str, bool]:
         if joint.kind is JointKind.FIXED:
             weighs[joint.parent] |= weighs[joint.child]
     return weighs
-
-
-def accumulated(tree: KinematicTree) -> dict[str, Inertia]:
-    """By link, the inertia of its subtree in its frame."""
-    moved = {link.name: link.inertia or Inertia() for link in tree.links}
-    for joint in reversed(tree.depth_first):
-        moved[joint.parent] += moved[joint.child].moved(joint.rotation, joint.position)
-    return moved
 
 
 def _lint_massless(outline: Outline, joint: TreeJoint, weighs: bool, moved: Inertia) -> Iterator[Finding]:

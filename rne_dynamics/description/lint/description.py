@@ -33,7 +33,7 @@ from rne_dynamics.description.lint.joints import lint_joint
 from rne_dynamics.description.lint.structure import lint_structure
 from rne_dynamics.description.markup import LARGEST, Element, parse_number, read_markup
 from rne_dynamics.description.outline import Outline, read_outline
-from rne_dynamics.description.repairs import repaired
+from rne_dynamics.description.repairs import repair
 from rne_dynamics.description.sources import Source, SourceLike, read_source
 from rne_dynamics.description.urdf_tree import build_tree
 from rne_dynamics.errors import ModelError
@@ -46,7 +46,9 @@ _RATIO = frozenset({"mechanicalReduction", "mechanical_reduction", "gear_ratio",
 def read_rotors(outline: Outline) -> Reading[dict[str, float]]:
     """Yield what is wrong with transmissions; return the reflected rotor inertia by joint name, kg·m² or kg."""
     reflected: dict[str, float] = {}
-    for transmission in _transmissions(outline.element):
+    robot = outline.element
+    in_control = (x for control in robot.all("ros2_control") for x in control.all("transmission"))
+    for transmission in (*robot.all("transmission"), *in_control):
         where = f"transmission {transmission.attributes.get('name', '')!r}"
         joints = [x for x in transmission.children if _local(x) == "joint"]
         actuators = [x for x in transmission.children if _local(x) == "actuator"]
@@ -82,12 +84,6 @@ def read_rotors(outline: Outline) -> Reading[dict[str, float]]:
             )  # fmt: skip
             reflected[name] = reflected.get(name, 0.0) + usable * inertia * ratio * ratio
     return reflected
-
-
-def _transmissions(robot: Element) -> Iterator[Element]:
-    yield from robot.all("transmission")
-    for control in robot.all("ros2_control"):
-        yield from control.all("transmission")
 
 
 def _local(element: Element) -> str:
@@ -170,10 +166,11 @@ def examine(source: Source) -> Examination:
     large = _too_large(root)
     if large is not None:
         return Examination(Report(source.name, (large,)), None)
-    unbounded = collect(repaired(root), found) if source.lenient else {}
+    if source.lenient:
+        found.extend(repair(root))
     repairs = tuple(found)
     stem = "robot" if source.name.startswith("<") else PurePath(source.name).name.partition(".")[0] or "robot"
-    outline = collect(read_outline(root, stem, unbounded), found)
+    outline = collect(read_outline(root, stem), found)
     if outline.element.tag == "robot":
         found.extend(_lint_parts(outline))
     rotors = collect(read_rotors(outline), found)

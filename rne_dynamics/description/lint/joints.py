@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from rne_dynamics.description.lint.findings import Finding, Reading, collect, error, first_of, note, warning
 from rne_dynamics.description.lint.structure import mimic_holds
-from rne_dynamics.description.markup import Element, read_number, read_numbers
-from rne_dynamics.description.outline import POSITION, UNBOUNDED, JointOutline, Outline
+from rne_dynamics.description.markup import Element, lint_numbers, read_number, read_numbers
+from rne_dynamics.description.outline import UNBOUNDED, JointOutline, Outline
 from rne_dynamics.model.tree import JointKind
 
 #: Kinds whose position has bounds.
@@ -88,34 +88,27 @@ def _limits(joint: JointOutline, follows: bool) -> Reading[tuple[float, float] |
     """
     limit = joint.element.first("limit")
     where = f"{joint.where} <limit>"
-    if limit is None and follows:
-        return None
     if limit is None:
         what = "position, speed and effort" if joint.kind in LIMITED else "speed and effort"
-        yield warning(
-            joint.element.line, joint.where, f"a {joint.kind.value} joint without <limit>: {what} have no bound",
-            "add <limit> with the values of the data sheet",
-        )
+        yield from first_of(
+            joint.element.line, joint.where,
+            (not follows, warning, f"a {joint.kind.value} joint without <limit>: {what} have no bound",
+             "add <limit> with the values of the data sheet"),
+        )  # fmt: skip
         return None
     for attribute in ("effort", "velocity"):
-        if attribute not in joint.unbounded:
+        if attribute not in limit.repaired:
             yield from _lint_bound(limit, attribute, where, follows)
     if joint.kind not in LIMITED:
         return None
-    if POSITION in joint.unbounded:
-        return (yield from _lint_soft_limits(joint, -math.inf, math.inf))
-    bounds: list[float | None] = []
     for attribute in ("lower", "upper"):
         if attribute not in limit.attributes:
-            bounds.append(0.0)
             yield warning(
                 limit.line, where, f"{attribute} is missing, which URDF reads as 0", f'write {attribute}="..."'
             )
-        else:
-            bounds.append((yield from read_number(limit, attribute, where, largest=math.inf)))
-    lower, upper = bounds
-    if lower is None or upper is None:
+    if not (yield from lint_numbers(limit, where, "lower", "upper", largest=math.inf)):
         return None
+    lower, upper = limit.number("lower", 0.0), limit.number("upper", 0.0)
     turns = joint.kind is JointKind.REVOLUTE
     most, unit, mistaken = (_MOST_TURN, "rad", "degrees") if turns else (_MOST_STROKE, "m", "millimetres")
     yield from first_of(
@@ -138,14 +131,11 @@ def _lint_soft_limits(joint: JointOutline, lower: float, upper: float) -> Readin
     safety = joint.element.first("safety_controller")
     if safety is None:
         return lower, upper
-    where, soft = f"{joint.where} <safety_controller>", [-math.inf, math.inf]
-    for k, attribute in enumerate(("soft_lower_limit", "soft_upper_limit")):
-        if attribute in safety.attributes:
-            value = yield from read_number(safety, attribute, where, largest=math.inf)
-            if value is None:
-                return lower, upper
-            soft[k] = value
-    narrowed = narrowed_limits(lower, upper, soft[0], soft[1])
+    where = f"{joint.where} <safety_controller>"
+    if not (yield from lint_numbers(safety, where, "soft_lower_limit", "soft_upper_limit", largest=math.inf)):
+        return lower, upper
+    soft = safety.number("soft_lower_limit", -math.inf), safety.number("soft_upper_limit", math.inf)
+    narrowed = narrowed_limits(lower, upper, *soft)
     if narrowed is None and lower < upper:
         yield warning(
             safety.line, where,
@@ -183,11 +173,10 @@ def _lint_dynamics(joint: JointOutline) -> Iterator[Finding]:
     if dynamics is None:
         return
     where = f"{joint.where} <dynamics>"
+    yield from lint_numbers(dynamics, where, "damping", "friction")
     for attribute in ("damping", "friction"):
-        if attribute not in dynamics.attributes:
-            continue
-        value = yield from read_number(dynamics, attribute, where)
-        if value is not None and value < 0.0:
+        value = dynamics.number(attribute, 0.0)
+        if value < 0.0:
             yield error(
                 dynamics.line, where, f"{attribute} is {value:g}; it must not be negative, as it would add energy",
                 "write its magnitude",
@@ -197,7 +186,7 @@ def _lint_dynamics(joint: JointOutline) -> Iterator[Finding]:
 def _lint_friction(joint: JointOutline) -> Iterator[Finding]:
     """Yield friction that leaves nothing of the effort limit, and speeds in wrong units."""
     limit, dynamics = joint.element.first("limit"), joint.element.first("dynamics")
-    effort, velocity = ((limit.numbers.get(name, (0.0,))[0] if limit else 0.0) for name in ("effort", "velocity"))
+    effort, velocity = (limit.number(name, 0.0) if limit else 0.0 for name in ("effort", "velocity"))
     if limit and joint.kind is JointKind.REVOLUTE and velocity > _MOST_SPEED and not math.log10(velocity).is_integer():
         yield note(
             limit.line, f"{joint.where} <limit>",
@@ -207,7 +196,7 @@ def _lint_friction(joint: JointOutline) -> Iterator[Finding]:
     if dynamics is None or effort <= 0.0:
         return
     unit, per = ("N", "m/s") if joint.kind is JointKind.PRISMATIC else ("N m", "rad/s")
-    friction, damping = (dynamics.numbers.get(name, (0.0,))[0] for name in ("friction", "damping"))
+    friction, damping = dynamics.number("friction", 0.0), dynamics.number("damping", 0.0)
     fastest = (effort - friction) / damping if damping else math.inf
     yield from first_of(
         dynamics.line, f"{joint.where} <dynamics>",
@@ -225,14 +214,9 @@ def _lint_mimic(outline: Outline, joint: JointOutline, span: tuple[float, float]
     mimic = joint.element.first("mimic")
     assert mimic is not None  # checked by mimic_holds
     where = f"{joint.where} <mimic>"
-    numbers: dict[str, float] = {"multiplier": 1.0, "offset": 0.0}
-    for attribute in numbers:
-        if attribute in mimic.attributes:
-            value = yield from read_number(mimic, attribute, where)
-            if value is None:
-                return
-            numbers[attribute] = value
-    multiplier, offset = numbers["multiplier"], numbers["offset"]
+    if not (yield from lint_numbers(mimic, where, "multiplier", "offset")):
+        return
+    multiplier, offset = mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
     if multiplier == 0.0:
         yield warning(
             mimic.line, where, f"multiplier is 0: the joint stays at {offset:g}",

@@ -15,7 +15,16 @@ from rne_dynamics.model.inertia import Array, Inertia, Rebuilt, frozen_array, se
 from rne_dynamics.model.layout import FLOATING, KIND
 from rne_dynamics.model.on_tree import OnTree
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.model.tree import ONE_FREEDOM, JointKind, KinematicTree, Limits, Payload, TreeJoint, TreeLink
+from rne_dynamics.model.tree import (
+    ONE_FREEDOM,
+    JointKind,
+    KinematicTree,
+    Limits,
+    Payload,
+    TreeJoint,
+    TreeLink,
+    accumulated,
+)
 
 #: How far before the tip a joint may sit and still be at it, as a part of the distance from root to tip.
 _AT_TIP = 1e-6
@@ -37,14 +46,11 @@ def loads(robot: RobotModel, link: str, *, posture: ArrayLike | None = None) -> 
     kinds = {joint.name: joint.kind for joint in robot.tree.joints}
     places = [name for name in robot.joint_names if kinds.get(name) in ONE_FREEDOM]
     tree = robot.tree.with_locked({name: q[robot.joint_index(name)] for name in places})
-    behind = {part.name: part.inertia or Inertia() for part in tree.links}
-    found = []
-    for joint in reversed(tree.depth_first):  # children before their parents
-        if joint.parent == link:
-            found.append(Load(joint.position, behind[joint.child].moved(joint.rotation, np.zeros(3))))
-        else:
-            behind[joint.parent] = behind[joint.parent] + behind[joint.child].moved(joint.rotation, joint.position)
-    return tuple(reversed(found))
+    moved = accumulated(tree)
+    return tuple(
+        Load(joint.position, moved[joint.child].moved(joint.rotation, np.zeros(3)))
+        for joint in tree.depth_first if joint.parent == link
+    )  # fmt: skip
 
 
 def carried(

@@ -254,12 +254,13 @@ def _directions(where: str, axis: Array, normal: Array) -> dict[str, Array]:
 
 def _stations(value: Any, what: str) -> Array:
     array = np.atleast_1d(_numbers(value, what))
-    if array.ndim != 1 or not len(array):
-        raise ModelError(f"{what} has shape {array.shape}; it must be one number, or a list of them from root to tip")
-    array = frozen_array(array, (len(array),), what)
-    if (array < 0.0).any():
-        raise ModelError(f"{what} is {array.tolist()}; it must not be negative")
-    return array
+    refuse(
+        ModelError,
+        (array.ndim != 1 or not len(array),
+         f"{what} has shape {array.shape}; it must be one number, or a list of them from root to tip"),
+        ((array < 0.0).any(), f"{what} is {array.tolist()}; it must not be negative"),
+    )  # fmt: skip
+    return frozen_array(array, array.shape, what)
 
 
 def _vector(value: Any, what: str) -> Array:

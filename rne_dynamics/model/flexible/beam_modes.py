@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.model.flexible.beam import Beam, Rule, ascending, gauss, natural_modes
-from rne_dynamics.model.flexible.beam_shapes import ShapeFunctions, beam_shapes, energy_roots, tip_root
+from rne_dynamics.model.flexible.beam_shapes import ShapeFunctions, beam_shapes, energy_roots
 from rne_dynamics.model.flexible.modal import Attachment, ModalLink, drawn_in
 from rne_dynamics.model.flexible.nodal_mesh import Motion
 from rne_dynamics.model.inertia import Array, Inertia, Rebuilt, frozen_array, set_fields
@@ -45,25 +45,23 @@ class BeamField(Rebuilt):
         return ascending([self.beam.ends, *(shapes.breaks for shapes in self.shapes)])
 
     def deflection(self, x: Array) -> Motion:
-        """The motion of the axis by each mode at distances x in [0, L] from the root, m; shape (points,).
+        """The motion of the axis by each mode at distances x in [0, L] from the root, m; shape (points,)."""
+        y, z, _ = self.shapes
+        translation = np.zeros((len(x), sum(self.beam.modes), 3))
+        translation[:, : y.count, 1] = y.evaluate(x, 0)
+        translation[:, y.count : y.count + z.count, 2] = z.evaluate(x, 0)
+        return Motion(translation, self.turns(x))
 
-        Turns are w_y' about z, −w_z' about y and θ about x.
+    def turns(self, x: Array, order: int = 0) -> Array:
+        """Turns of the axis by each mode, or a derivative of them with respect to x; shape (points, m, 3).
+
+        They are w_y' about z, −w_z' about y and θ about x.
         """
         y, z, twist = self.shapes
-        m = y.count + z.count + twist.count
-        of_y, of_z = slice(0, y.count), slice(y.count, y.count + z.count)
-        translation, rotation = np.zeros((2, len(x), m, 3))
-        translation[:, of_y, 1], translation[:, of_z, 2] = y.evaluate(x, 0), z.evaluate(x, 0)
-        rotation[:, of_y, 2], rotation[:, of_z, 1] = y.evaluate(x, 1), -z.evaluate(x, 1)
-        rotation[:, y.count + z.count :, 0] = twist.evaluate(x, 0)
-        return Motion(translation, rotation)
-
-    def curvature(self, x: Array) -> Array:
-        """Derivative of the turns with respect to x; shape (points, m, 3)."""
-        y, z, twist = self.shapes
-        out = np.zeros((len(x), y.count + z.count + twist.count, 3))
-        out[:, : y.count, 2], out[:, y.count : y.count + z.count, 1] = y.evaluate(x, 2), -z.evaluate(x, 2)
-        out[:, y.count + z.count :, 0] = twist.evaluate(x, 1)
+        out = np.zeros((len(x), sum(self.beam.modes), 3))
+        out[:, : y.count, 2] = y.evaluate(x, order + 1)
+        out[:, y.count : y.count + z.count, 1] = -z.evaluate(x, order + 1)
+        out[:, y.count + z.count :, 0] = twist.evaluate(x, order)
         return out
 
     def at(self, position: Array) -> Attachment:
@@ -88,7 +86,7 @@ class BeamField(Rebuilt):
         if beam.stiffening:
             breaks = self.breaks
             rule = gauss(np.append(breaks[breaks < eta], eta), max(shapes.points for shapes in self.shapes))
-            along = drawn_in(self.deflection(rule.x).rotation, np.array([1.0, 0.0, 0.0]))
+            along = drawn_in(self.turns(rule.x), np.array([1.0, 0.0, 0.0]))
             shortening = np.einsum("p,pkli->kli", rule.w, along) + drawn_in(rotation[None], offset)[0]
         return Attachment(translation @ R.T, rotation @ R.T, shortening @ R.T)
 
@@ -108,7 +106,7 @@ def modal_link(beam: Beam) -> ModalLink:
     start = 0
     for direction, s in enumerate(shapes):
         block = slice(start, start + s.count)
-        strain, motion = _energy_roots(beam, direction, s)
+        strain, motion = energy_roots(beam, direction, s)
         stiffness[block, block] = strain.T @ strain
         own = natural_modes(strain, motion)
         # D = M Φ diag(2ζω) Φᵀ M, so that ΦᵀDΦ is diagonal in the beam's own modes
@@ -140,16 +138,7 @@ def beam_frequencies(beam: Beam) -> Array:
     As its shapes render them, in the order y, z, torsion, ascending in each.
     """
     shapes = beam_shapes(beam)
-    return np.concatenate([natural_modes(*_energy_roots(beam, k, shapes[k])).omega for k in range(3)])
-
-
-def _energy_roots(beam: Beam, direction: int, shapes: ShapeFunctions) -> tuple[Array, Array]:
-    """Square roots of strain and kinetic energy over the amplitudes of one direction; shapes (rows, count)."""
-    x, stiffness, inertia = energy_roots(beam, direction, shapes.breaks, shapes.points)
-    tip = np.array([beam.length])
-    strain = stiffness[:, None] * shapes.evaluate(x, 1 if direction == 2 else 2)
-    ends = np.vstack([shapes.evaluate(tip, 0), shapes.evaluate(tip, 1)])
-    return strain, np.vstack([inertia[:, None] * shapes.evaluate(x, 0), tip_root(beam, direction, ends)])
+    return np.concatenate([natural_modes(*energy_roots(beam, k, shapes[k])).omega for k in range(3)])
 
 
 def _integrals(field: BeamField, rule: Rule) -> tuple[Array, Array, Array]:
@@ -196,7 +185,7 @@ def _higher_strain(field: BeamField) -> tuple[Array, Array]:
     if not beam.stiffening:
         return np.zeros((m, m, m)), np.zeros((m, m, m, m))
     rule = gauss(field.breaks, 2 * max(s.points for s in field.shapes))
-    turn, bent = field.deflection(rule.x).rotation, field.curvature(rule.x)
+    turn, bent = field.turns(rule.x), field.turns(rule.x, 1)
     # turns about x, y and z: torsion, bending along z and along y
     stiffness = rule.w[:, None] * np.stack([beam.along(name, rule.x) for name in ("GJ", "EI_z", "EI_y")], axis=-1)
     across = np.cross(turn[:, :, None], bent[:, None, :])

@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -32,73 +31,20 @@ from rne_dynamics.model.inertia import Array
 _HERMITE = np.array([[1.0, 0.0, -3.0, 2.0], [0.0, 1.0, -2.0, 1.0], [0.0, 0.0, 3.0, -2.0], [0.0, 0.0, -1.0, 1.0]])
 
 
-class Mesh(NamedTuple):
-    """Equal elements along a beam; unknowns of a node are its value and its slope times the element's length."""
+def hermite(x: Array, length: float, elements: int, order: int) -> Array:
+    """Shape functions of equal elements along a beam at x, or a derivative of them; shape (len(x), unknowns).
 
-    #: m.
-    length: float
-    #: How many.
-    elements: int
-
-    @property
-    def nodes(self) -> Array:
-        """Positions of the nodes, m; shape (elements + 1,)."""
-        return np.linspace(0.0, self.length, self.elements + 1)
-
-    def basis(self, x: Array, order: int) -> Array:
-        """Shape functions of all unknowns at x, or a derivative of them; shape (len(x), 2 · (elements + 1))."""
-        h = self.length / self.elements
-        x = np.asarray(x, dtype=np.float64)
-        element = np.clip((x / h).astype(np.int64), 0, self.elements - 1)
-        polynomials = np.polynomial.polynomial.polyder(_HERMITE.T, order)
-        local = np.polynomial.polynomial.polyval(x / h - element, polynomials) / h**order
-        full = np.zeros((len(x), 2 * (self.elements + 1)))
-        rows = np.arange(len(x))
-        for k in range(4):
-            full[rows, 2 * element + k] = local[k]
-        return full
-
-
-def energy_roots(beam: Beam, direction: int, breaks: Array, points: int) -> tuple[Array, Array, Array]:
-    """Points x along the beam, and factors from shapes there to square roots of its strain and kinetic energy.
-
-    With shapes W of a direction (0, 1, 2: bending along y, along z, torsion), rows √stiffness · W'' (W' in torsion) and
-    √inertia · W make ½ |·|² the energies. Shapes are smooth between `breaks`, with so many Gauss points.
+    Unknowns of each of the elements + 1 nodes are its value and its slope times the element's length.
     """
-    rule = gauss(np.concatenate([breaks, beam.ends]), points)
-    stiffness = beam.along(("EI_y", "EI_z", "GJ")[direction], rule.x)
-    if direction == 2:
-        inertia = beam.along("spread_y", rule.x) + beam.along("spread_z", rule.x)
-    else:
-        inertia = beam.along("mass_per_length", rule.x)
-    return rule.x, np.sqrt(rule.w * stiffness), np.sqrt(rule.w * inertia)
-
-
-def tip_root(beam: Beam, direction: int, ends: Array) -> Array:
-    """Rows that make ½ |·|² the kinetic energy of the tip load, out of shapes W(L) and slopes W'(L), (2, count)."""
-    if direction == 2:
-        return np.asarray(np.sqrt(beam.tip_inertia[0]) * ends[:1])
-    # bending along y turns the tip about z, and the other way round; the mass centre moves by W + offset W'
-    about_com = max(beam.tip_inertia[2 - direction] - beam.tip_mass * beam.tip_offset**2, 0.0)
-    return np.stack([np.sqrt(beam.tip_mass) * (ends[0] + beam.tip_offset * ends[1]), np.sqrt(about_com) * ends[1]])
-
-
-def element_modes(beam: Beam, direction: int) -> tuple[Mesh, Array]:
-    """The first natural modes of the clamped beam with its tip load, in one direction.
-
-    The mesh, and the modes as columns over all its unknowns; (2 · (elements + 1), modes).
-    """
-    mesh = Mesh(beam.length, beam.elements)
-    held = 1 if direction == 2 else 2
-    x, stiffness, inertia = energy_roots(beam, direction, mesh.nodes, 6)
-    tip = np.array([beam.length])
-    ends = np.vstack([mesh.basis(tip, 0), mesh.basis(tip, 1)])
-    strain = stiffness[:, None] * mesh.basis(x, 1 if direction == 2 else 2)
-    motion = np.vstack([inertia[:, None] * mesh.basis(x, 0), tip_root(beam, direction, ends)])
-    found = natural_modes(strain[:, held:], motion[:, held:])
-    columns = np.zeros((strain.shape[1], beam.modes[direction]))
-    columns[held:] = found.modes[:, : beam.modes[direction]]
-    return mesh, columns
+    h = length / elements
+    element = np.clip((x / h).astype(np.int64), 0, elements - 1)
+    polynomials = np.polynomial.polynomial.polyder(_HERMITE.T, order)
+    local = np.polynomial.polynomial.polyval(x / h - element, polynomials) / h**order
+    full = np.zeros((len(x), 2 * (elements + 1)))
+    rows = np.arange(len(x))
+    for k in range(4):
+        full[rows, 2 * element + k] = local[k]
+    return full
 
 
 #: Steps along a beam at which the largest deflection is looked for.
@@ -115,14 +61,35 @@ class ShapeFunctions:
     breaks: Array
     #: Gauss points in such an interval that integrate products of two shapes to round-off.
     points: int
-    #: (x, order) → derivatives of that order, 0 to 2, at x; shape (points, count).
-    function: Callable[[Array, int], Array]
-    #: What makes the largest value 1; shape (count,).
-    scale: Array
+    #: (x, order) → derivatives of that order, 0 to 2, at x in [0, L], m; shape (len(x), count).
+    evaluate: Callable[[Array, int], Array]
 
-    def evaluate(self, x: Array, order: int) -> Array:
-        """Derivatives of some order, 0 to 2, at x in [0, L], m; shape (len(x), count)."""
-        return np.asarray(self.function(np.asarray(x, dtype=np.float64), order) * self.scale)
+
+def energy_roots(beam: Beam, direction: int, shapes: ShapeFunctions) -> tuple[Array, Array]:
+    """Square roots of strain and kinetic energy over the amplitudes of shapes: ½ |·|² is the energy; (rows, count).
+
+    Directions 0, 1, 2: bending along y, along z, torsion. With shapes W the rows are √stiffness · W'' (W' in torsion)
+    and √inertia · W at Gauss points, and those of the tip load.
+    """
+    rule = gauss(np.concatenate([shapes.breaks, beam.ends]), shapes.points)
+    stiffness = beam.along(("EI_y", "EI_z", "GJ")[direction], rule.x)
+    if direction == 2:
+        inertia = beam.along("spread_y", rule.x) + beam.along("spread_z", rule.x)
+    else:
+        inertia = beam.along("mass_per_length", rule.x)
+    strain = np.sqrt(rule.w * stiffness)[:, None] * shapes.evaluate(rule.x, 1 if direction == 2 else 2)
+    motion = np.sqrt(rule.w * inertia)[:, None] * shapes.evaluate(rule.x, 0)
+    tip = np.array([beam.length])
+    return strain, np.vstack([motion, _tip_root(beam, direction, shapes.evaluate(tip, 0), shapes.evaluate(tip, 1))])
+
+
+def _tip_root(beam: Beam, direction: int, end: Array, slope: Array) -> Array:
+    """Rows that make ½ |·|² the kinetic energy of the tip load, out of shapes W(L) and slopes W'(L), (1, count)."""
+    if direction == 2:
+        return np.asarray(np.sqrt(beam.tip_inertia[0]) * end)
+    # bending along y turns the tip about z, and the other way round; the mass centre moves by W + offset W'
+    about_com = max(beam.tip_inertia[2 - direction] - beam.tip_mass * beam.tip_offset**2, 0.0)
+    return np.vstack([np.sqrt(beam.tip_mass) * (end + beam.tip_offset * slope), np.sqrt(about_com) * slope])
 
 
 def beam_shapes(beam: Beam) -> tuple[ShapeFunctions, ShapeFunctions, ShapeFunctions]:
@@ -188,17 +155,24 @@ def _powers(x: Array, L: float, count: int, first: int, order: int) -> Array:
 
 
 def _element_shapes(beam: Beam, direction: int) -> ShapeFunctions:
-    if not beam.modes[direction]:
+    """The first natural modes of the clamped beam with its tip load, by finite elements."""
+    count = beam.modes[direction]
+    if not count:
         return _scaled(0, beam.length, 1, lambda x, order: np.zeros((len(x), 0)))
-    mesh, columns = element_modes(beam, direction)
-    return _scaled(
-        columns.shape[1], beam.length, mesh.elements, lambda x, order: mesh.basis(x, order) @ columns, points=6
-    )
+    L, n, held = beam.length, beam.elements, 1 if direction == 2 else 2
+    every = ShapeFunctions(2 * (n + 1), np.linspace(0.0, L, n + 1), 6, lambda x, order: hermite(x, L, n, order))
+    strain, motion = energy_roots(beam, direction, every)
+    columns = np.zeros((every.count, count))
+    columns[held:] = natural_modes(strain[:, held:], motion[:, held:]).modes[:, :count]
+    return _scaled(count, L, n, lambda x, order: hermite(x, L, n, order) @ columns, points=6)
 
 
 def _scaled(
     count: int, L: float, intervals: int, function: Callable[[Array, int], Array], points: int = 20
 ) -> ShapeFunctions:
+    """Shapes in equal intervals, whose largest values are made 1."""
     values = function(np.linspace(0.0, L, _STEPS + 1), 0)
     scale = np.where(values[-1] < 0.0, -1.0, 1.0) / np.abs(values).max(axis=0)
-    return ShapeFunctions(count, np.linspace(0.0, L, intervals + 1), points, function, scale)
+    return ShapeFunctions(
+        count, np.linspace(0.0, L, intervals + 1), points, lambda x, order: np.asarray(function(x, order) * scale)
+    )

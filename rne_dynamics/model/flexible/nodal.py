@@ -47,7 +47,6 @@ from rne_dynamics.model.flexible.nodal_mesh import (
     masses_of,
     matched,
     motions,
-    no_turn,
     rigid_motions,
     skews,
 )
@@ -172,7 +171,7 @@ def nodal_link(
     masses = masses_of(mesh.mass, mesh.unknowns)
     moved = matched(masses, rigid, bent, gram, mesh.where)
     places = Motion(
-        np.stack([np.ones((len(X), 3)), *(X[:, [k]] * np.ones(3) for k in range(3))], axis=1), no_turn(len(X), 4)
+        np.stack([np.ones((len(X), 3)), *(X[:, [k]] * np.ones(3) for k in range(3))], axis=1), np.zeros((len(X), 4, 3))
     )
     # of ∫ x^r φ_i dm the diagonal: component i of the place's motion with component i of the mode's
     first = np.einsum("rkii->kri", masses.outer(places, moved))

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.errors import ModelError
+from rne_dynamics.errors import ModelError, refuse
 from rne_dynamics.model.flexible.modal import drawn_in
 from rne_dynamics.model.inertia import Array, Inertia, frozen_array, skew
 
@@ -28,10 +28,6 @@ class Motion(NamedTuple):
 
     translation: Array
     rotation: Array
-
-    def mixed(self, mix: Array) -> Motion:
-        """Combinations, one a column of `mix` (motions, combinations)."""
-        return Motion(*(np.einsum("pki,kl->pli", part, mix) for part in self))
 
 
 class Masses(NamedTuple):
@@ -50,17 +46,12 @@ class Masses(NamedTuple):
 def motions(U: Array, d: int) -> Motion:
     """The motions that are columns over the unknowns, d of them a node."""
     by_node = U.reshape(-1, d, U.shape[1]).transpose(0, 2, 1)
-    return Motion(by_node[:, :, :3].copy(), by_node[:, :, 3:].copy() if d == 6 else no_turn(*by_node.shape[:2]))
-
-
-def no_turn(P: int, motions: int) -> Array:
-    """Zeros for P nodes; shape (P, motions, 3)."""
-    return np.zeros((P, motions, 3))
+    return Motion(by_node[:, :, :3].copy(), by_node[:, :, 3:].copy() if d == 6 else np.zeros((*by_node.shape[:2], 3)))
 
 
 def rigid_motions(X: Array) -> Motion:
     """Translations along x, y, z and turns about them at the link's origin."""
-    translation, rotation = no_turn(len(X), 6), no_turn(len(X), 6)
+    translation, rotation = np.zeros((2, len(X), 6, 3))
     translation[:, :3] = np.eye(3)
     translation[:, 3:], rotation[:, 3:] = np.cross(np.eye(3), X[:, None]), np.eye(3)
     return Motion(translation, rotation)
@@ -107,7 +98,8 @@ def matched(masses: Masses, rigid: Motion, bent: Motion, gram: Array, where: str
     inverse = np.linalg.inv(root)
     nearest = inverse @ _square_root(root @ (outer / np.outer(size, size)) @ root) @ inverse
     mix = size[:, None] ** -1 * nearest * size
-    return both.mixed(np.vstack([wanted - had @ mix, mix]))
+    whole = np.vstack([wanted - had @ mix, mix])
+    return Motion(*(np.einsum("pki,kl->pli", part, whole) for part in both))
 
 
 def _square_root(A: Array) -> Array:
@@ -279,9 +271,11 @@ def _nodal_matrix(value: Any, P: int, what: str) -> Any:
             f"{what} has the shape {matrix.shape} for {P} nodes; it must be {(6 * P, 6 * P)}, or {(3 * P, 3 * P)} "
             "for nodes without rotations"
         )
-    if not np.isfinite(matrix.data).all():
-        raise ModelError(f"{what} has numbers that are not finite; every one must be")
     apart = abs(matrix - matrix.T).max()
-    if apart > _FEW_DIGITS * abs(matrix).max():
-        raise ModelError(f"{what} is not symmetric: entries differ from their mirror images by up to {apart:.3g}")
+    refuse(
+        ModelError,
+        (not np.isfinite(matrix.data).all(), f"{what} has numbers that are not finite; every one must be"),
+        (apart > _FEW_DIGITS * abs(matrix).max(),
+         f"{what} is not symmetric: entries differ from their mirror images by up to {apart:.3g}"),
+    )  # fmt: skip
     return 0.5 * (matrix + matrix.T)
