@@ -24,9 +24,9 @@ from rne_dynamics.control.parameters import check_parameters, parameter
 from rne_dynamics.dynamics.derivatives.regressor import PARAMETERS, regressor
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import KIND, MASS, MOMENT, PARENT, PRISMATIC, VELOCITY_INDEX
+from rne_dynamics.model.layout import MASS, MOMENT, PARENT
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.robot import RobotModel, is_length
 
 
 class Flange(NamedTuple):
@@ -112,9 +112,8 @@ def outermost_link(robot: RobotModel, body: int) -> str:
 
 def effort_units(robot: RigidRobot) -> tuple[str, ...]:
     """``"N m"`` or ``"N"`` for each joint."""
-    tree = robot.open_tree
-    sliding = {int(row[VELOCITY_INDEX]) for row in tree.topology if row[KIND] == PRISMATIC}
-    return tuple("N" if tree.joint_index(name) in sliding else "N m" for name in robot.joint_names)
+    kinds = {joint.name: joint.kind.value for joint in robot.open_tree.tree.joints}
+    return tuple("N" if is_length(name, kinds.get(name)) else "N m" for name in robot.joint_names)
 
 
 # -- payload estimate from reported efforts minus the model's gravity, with its uncertainty ----------------------------

@@ -7,7 +7,10 @@ import pytest
 from support.arms import chain, floating_arm, gripper, slider
 from support.load_checked import MS, STRETCHED, arm, held
 from support.mechanisms import delta, five_bar
+from support.urdf_text import joint, link
+from support.urdf_text import robot as robot_text
 
+import rne_dynamics as rne
 from rne_dynamics.control.model_terms import holding_terms
 from rne_dynamics.control.supervision.load_check import FIRST_EFFORT, MOST_STARTS, LoadCheck
 from rne_dynamics.control.supervision.payload_estimate import effort_units, end_bodies, outermost_link
@@ -165,6 +168,14 @@ def test_small_and_odd_robots(robot):
     assert not found.agrees
     assert robot.joint_names[0] in found.text
     assert effort_units(robot)[0] == ("N" if robot.name == "slider" else "N m")
+
+
+def test_units_are_those_of_the_joint_itself_not_of_what_mimics_it():
+    slide = joint("slide", "b", "c", "prismatic", '<mimic joint="turn"/>')
+    arm = rne.load_urdf(robot_text(link("a"), link("b"), link("c"), joint("turn", "a", "b"), slide))
+    assert effort_units(arm) == ("N m",)  # "N" before
+    planar = rne.load_urdf(robot_text(link("a"), link("b"), joint("move", "a", "b", "planar")))
+    assert effort_units(planar) == ("N", "N", "N m")
 
 
 def test_fingers_are_listed_behind_their_hand():
