@@ -203,7 +203,7 @@ def load_model(
     DescriptionError
         The file, or the URDF it names, has errors; the message names file, line, element, value and fix.
     ModelError
-        An unknown link in `payload`, an unknown or immovable joint in `lock`.
+        A link in `payload` that is unknown or that no joint moves, an unknown or immovable joint in `lock`.
     MissingDependencyError
         The URDF is a ``.xacro`` file and xacro is not installed.
 
@@ -222,18 +222,19 @@ def load_model(
     if examination.arm is not None and payload is None and not lock and rotors:
         return examination.arm
     tree = examination.tree if rotors else examination.tree.without_rotors()
+    if not examination.flexible:
+        robot = assemble(tree, gravity=examination.gravity).with_payload(payload)
+        robot = (robot.with_lock(lock) if lock else robot).with_own_code()
+        return robot if examination.mechanism is None else examination.mechanism.on_tree(robot)
     if payload is not None:
         tree = _with_payload(tree, payload, examination.flexible)
     if lock:
         tree = tree.with_locked(lock)
-    if examination.flexible:
-        found: list[Finding] = []
-        arm = collect(_arm(examination.values, tree, examination.flexible), found)
-        if arm is None:
-            raise refusal(Report(examination.report.file, tuple(found)))
-        return arm
-    robot = assemble(tree, gravity=examination.gravity).with_own_code()
-    return robot if examination.mechanism is None else examination.mechanism.on_tree(robot)
+    found: list[Finding] = []
+    arm = collect(_arm(examination.values, tree, examination.flexible), found)
+    if arm is None:
+        raise refusal(Report(examination.report.file, tuple(found)))
+    return arm
 
 
 def examine_model(source: Source, mappings: Mapping[str, str] | None = None) -> ModelExamination:
@@ -276,6 +277,12 @@ def _build(
     if payload is not None:
         tree = _with_payload(tree, payload, flexible)
     robot = assemble(tree, gravity=value_of(values, "gravity", _GRAVITY))
+    if payload is not None and robot.link(payload.link).body < 0:
+        found.append(error(
+            values["payload"].line, "payload link",
+            f"is {payload.link!r}, which no joint moves, so that a payload there changes no effort",
+            "name the link that carries it",
+        ))
     found.extend(lint_whole(values, line, robot))
     if "loops" not in values:
         if "flexible" not in values:

@@ -68,7 +68,8 @@ def load_urdf(
         An error of `rne_dynamics.lint`; the message names file, line, element, value and fix. Warnings
         go to the logger ``rne_dynamics.description.urdf``; `rne check` shows them.
     ModelError
-        An unknown link in `payload`, an unknown or immovable joint in `lock`, an unknown `base`.
+        A link in `payload` that is unknown or that no joint moves, an unknown or immovable joint in `lock`, an unknown
+        `base`.
     MissingDependencyError
         A ``.xacro`` file where xacro is not installed.
 
@@ -85,11 +86,8 @@ def load_urdf(
     tree = accepted(examine(read))
     if not rotors:
         tree = tree.without_rotors()
-    if payload is not None:
-        tree = tree.with_payload(payload)
-    if lock:
-        tree = tree.with_locked(lock)
-    return assemble(tree, base=base, gravity=gravity).with_own_code()
+    robot = assemble(tree, base=base, gravity=gravity).with_payload(payload)
+    return (robot.with_lock(lock) if lock else robot).with_own_code()
 
 
 def accepted(examination: Examination) -> KinematicTree:

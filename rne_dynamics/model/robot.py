@@ -224,9 +224,17 @@ class RobotModel(Bodies, RobotTable):
         return robot
 
     def with_payload(self, payload: Payload | None) -> RobotModel:
-        """The model with `payload` as part of its link, itself for `None`; `ModelError` for an unknown link."""
+        """The model with `payload` as part of its link, itself for `None`.
+
+        Raises `ModelError` for an unknown link, and for one that no joint moves: a load there changes no effort.
+        """
         if payload is None:
             return self
+        if self.link(payload.link).body < 0:
+            raise ModelError(
+                f"no joint moves link {payload.link!r} of robot {self.name!r}, so that a payload there changes no "
+                "effort; name the link that carries it"
+            )
         made = RobotModel.of(self.tree.with_payload(payload), base=self.base, gravity=self.gravity)
         return made.with_shared_code() if self.shares_code else made
 

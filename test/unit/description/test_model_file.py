@@ -257,6 +257,10 @@ SCHEMA_FAULTS = {
     "payload link": (
         ("link: coupler, mass", "link: hand, mass"), "<text>:10: payload link: there is no link named 'hand'",
     ),
+    "payload that no joint moves": (
+        ("link: coupler, mass", "link: base_link, mass"),
+        "<text>:10: payload link: is 'base_link', which no joint moves, so that a payload there changes no effort; name",
+    ),
     "payload without mass": (("mass: 2, ", ""), "<text>:10: payload: mass is missing: kg; write"),
     "payload inertia": (
         ("[0.1, 0, 0, 0.1, 0, 0.1]", "[0.1, 0, 0, 0.1, 0, 0.3]"),

@@ -5,7 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 from support.errors import relative_error
+from support.urdf_text import joint, link
+from support.urdf_text import robot as robot_text
 
+import rne_dynamics as rne
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.assembly import assemble, with_payload
@@ -44,6 +47,17 @@ def test_gravity_and_base_are_kept_by_derived_models():
     loaded = with_payload(robot, Payload("tip", 2.0))
     assert loaded.base == "floating"
     assert relative_error(loaded.gravity, [0.0, 0.0, -1.62]) == 0.0
+
+
+def test_a_payload_that_no_joint_moves_is_refused_instead_of_changing_nothing():
+    said = "no joint moves link 'base' of robot 'one'"
+    with pytest.raises(ModelError, match=said):
+        with_payload(assemble(one_joint(JointKind.REVOLUTE)), Payload("base", 2.0))
+    text = robot_text(link("a"), link("plate"), link("b"), joint("bolts", "a", "plate", "fixed"), joint("j", "a", "b"))
+    with pytest.raises(ModelError, match="no joint moves link 'plate'"):
+        rne.load_urdf(text, payload=Payload("plate", 2.0))
+    floating = assemble(one_joint(JointKind.REVOLUTE), base="floating")
+    assert floating.with_payload(Payload("base", 2.0)).mass == pytest.approx(floating.mass + 2.0)
 
 
 @pytest.mark.parametrize(
