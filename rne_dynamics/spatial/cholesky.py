@@ -20,17 +20,13 @@ SINGULAR = 1e-13
 
 
 @helper
-def pivot_of(M: Array, j: int) -> float:
-    """The diagonal entry j after elimination of the columns before it."""
-    s: float = M[j, j]
+def _eliminated(M: Array, j: int, least: float) -> bool:
+    """Put column j of L in place of M's, those before it being L's; False where its pivot is not above `least`."""
+    pivot = M[j, j]
     for k in range(j):
-        s -= M[j, k] * M[j, k]
-    return s
-
-
-@helper
-def eliminate(M: Array, j: int, pivot: float) -> None:
-    """Column j of L in place of M's."""
+        pivot -= M[j, k] * M[j, k]
+    if not pivot > least:
+        return False
     root = np.sqrt(pivot)
     M[j, j] = root
     for i in range(j + 1, M.shape[0]):
@@ -38,6 +34,7 @@ def eliminate(M: Array, j: int, pivot: float) -> None:
         for k in range(j):
             t -= M[i, k] * M[j, k]
         M[i, j] = t / root
+    return True
 
 
 @helper
@@ -72,10 +69,8 @@ def backward(L: Array, x: Array) -> None:
 def cholesky_solve(M: Array, b: Array, x: Array) -> int:
     """Solve M x = b in place of M's lower half; −1, or the coordinate at which M is not positive definite."""
     for j in range(b.shape[0]):
-        diagonal, pivot = M[j, j], pivot_of(M, j)
-        if not pivot > SINGULAR * diagonal:
+        if not _eliminated(M, j, SINGULAR * M[j, j]):
             return j
-        eliminate(M, j, pivot)
     substitute(M, b, x)
     return -1
 
@@ -84,10 +79,8 @@ def cholesky_solve(M: Array, b: Array, x: Array) -> int:
 def scaled_cholesky_solve(M: Array, b: Array, scale: Array, x: Array) -> int:
     """As `cholesky_solve`; `scale` (n,) is the size of the terms summed in each diagonal entry, x may be `scale`."""
     for j in range(b.shape[0]):
-        size, pivot = max(M[j, j], scale[j]), pivot_of(M, j)
-        if not pivot > SINGULAR * size:
+        if not _eliminated(M, j, SINGULAR * max(M[j, j], scale[j])):
             return j
-        eliminate(M, j, pivot)
     substitute(M, b, x)
     return -1
 
@@ -116,8 +109,7 @@ def _inverse_factor(M: Array, scale: Array, X: Array) -> int:
                 for j in range(k + 1):
                     M[k, j] -= entry * M[i, j]
     for i in range(n):
-        for j in range(i):
-            X[i, j] = 0.0
+        X[i, :i] = 0.0
         X[i, i] = 1.0 / M[i, i]
         for k in range(i):
             entry = M[i, k] * X[i, i]
@@ -135,18 +127,15 @@ def inverse(M: Array, scale: Array, A: Array) -> int:
     if singular >= 0:
         return singular
     for i in range(n):
-        for j in range(i + 1):
-            M[j, i] = X[i, j]  # by columns
+        M[: i + 1, i] = X[i, : i + 1]  # by columns
     for i in range(n):
-        for j in range(i + 1):
-            A[i, j] = 0.0
+        A[i, : i + 1] = 0.0
         for k in range(i + 1):
             entry = X[i, k]
             if entry != 0.0:
                 for j in range(k, i + 1):
                     A[i, j] += entry * M[k, j]
-        for j in range(i):
-            A[j, i] = A[i, j]
+        A[:i, i] = A[i, :i]
     return -1
 
 
@@ -181,28 +170,24 @@ def jacobi(A: Array, V: Array, exact: float) -> None:
 @helper
 def _rotate(A: Array, V: Array, p: int, r: int) -> None:
     """Make the entry (p, r) zero by a turn of the two coordinates."""
-    n = A.shape[0]
     entry = A[p, r]
     ratio = (A[r, r] - A[p, p]) / (2.0 * entry)
     t = 1.0 / (abs(ratio) + math.sqrt(ratio * ratio + 1.0))
     t = t if ratio >= 0.0 else -t
     c = 1.0 / math.sqrt(t * t + 1.0)
-    s = t * c
-    A[p, p] -= t * entry
-    A[r, r] += t * entry
-    A[p, r] = 0.0
-    for k in range(p):
-        x, y = A[k, p], A[k, r]
-        A[k, p], A[k, r] = c * x - s * y, s * x + c * y
-    for k in range(p + 1, r):
-        x, y = A[p, k], A[k, r]
-        A[p, k], A[k, r] = c * x - s * y, s * x + c * y
-    for k in range(r + 1, n):
+    first, second = A[p, p] - t * entry, A[r, r] + t * entry
+    _turn_rows(A, p, r, c, t * c)
+    _turn_rows(V, p, r, c, t * c)
+    for k in range(A.shape[0]):
+        A[k, p], A[k, r] = A[p, k], A[r, k]
+    A[p, p], A[r, r], A[p, r], A[r, p] = first, second, 0.0, 0.0
+
+
+@helper
+def _turn_rows(A: Array, p: int, r: int, c: float, s: float) -> None:
+    for k in range(A.shape[0]):
         x, y = A[p, k], A[r, k]
         A[p, k], A[r, k] = c * x - s * y, s * x + c * y
-    for k in range(n):
-        x, y = V[p, k], V[r, k]
-        V[p, k], V[r, k] = c * x - s * y, s * x + c * y
 
 
 @helper
@@ -212,10 +197,8 @@ def factor(M: Array, L: Array) -> bool:
     for j in range(n):
         for i in range(n):
             L[i, j] = M[i, j] if i >= j else 0.0
-        pivot = pivot_of(L, j)
-        if not pivot > 0.0:
+        if not _eliminated(L, j, 0.0):
             return False
-        eliminate(L, j, pivot)
     return True
 
 
@@ -223,9 +206,8 @@ def factor(M: Array, L: Array) -> bool:
 def reduced(L: Array, K: Array, A: Array) -> None:
     """A = L⁻¹ K L⁻ᵀ of a symmetric K; A may be K."""
     n = K.shape[0]
+    A[:, :] = K
     for i in range(n):
-        for j in range(n):
-            A[i, j] = K[i, j]
         forward(L, A[i])  # rows: K L⁻ᵀ
     for j in range(n):
         for i in range(n):

@@ -75,8 +75,7 @@ def symmetric_at(a: Array, i: int, k: int) -> Symmetric:
 @helper
 def put(a: Array, i: int, k: int, v: Vector) -> None:
     """Store a vector in columns k … k+2 of row i."""
-    for j in range(3):
-        a[i, k + j] = v[j]
+    a[i, k], a[i, k + 1], a[i, k + 2] = v
 
 
 @helper
