@@ -38,7 +38,7 @@ from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale, solved_accelerations
 from rne_dynamics.dynamics.declared.arguments import BaseMotion, Wrenches, bodies_wrenches, packed_base, state_arrays
 from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_placement
-from rne_dynamics.errors import ArgumentError
+from rne_dynamics.errors import ArgumentError, refuse
 from rne_dynamics.model.body_inertia import generalized_inertia, rotor_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
@@ -322,28 +322,22 @@ def operator_matrices(
     from scipy.sparse import bsr_array, csr_array  # here: importing the package must not load SciPy
 
     lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
-    if lead:
-        raise ArgumentError(f"q and qd hold states of shape {lead}; operator_matrices takes one: (nq,) and (n,)")
-    if robot.bodies == 0:
-        raise ArgumentError(f"robot {robot.name!r} has no joint that moves, so it has no operator form")
+    refuse(
+        ArgumentError,
+        (lead, f"q and qd hold states of shape {lead}; operator_matrices takes one: (nq,) and (n,)"),
+        (robot.bodies == 0, f"robot {robot.name!r} has no joint that moves, so it has no operator form"),
+    )
     base = packed_base(robot, base_motion, lead)
     form = operator_form(robot, base, positions, velocities, bodies_wrenches(robot, wrenches, lead))
-    bodies, size = robot.bodies, 6 * robot.bodies
-    blocks, columns, start = [], [], [0]
+    bodies, gamma = robot.bodies, np.eye(6 * robot.bodies)
     for i, parent in enumerate(robot.topology[:, PARENT].tolist()):
         if parent >= 0:
-            blocks.append(-form.transfer[0, i])
-            columns.append(parent)
-        blocks.append(np.eye(6))
-        columns.append(i)
-        start.append(len(columns))
-    gamma = csr_array(bsr_array((np.array(blocks), columns, start), shape=(size, size)))
-    gamma.eliminate_zeros()
+            gamma[6 * i : 6 * i + 6, 6 * parent : 6 * parent + 6] = -form.transfer[0, i]
     on_base = robot.topology[:, PARENT] < 0
     of_base = np.zeros((bodies, 6))
     of_base[on_base] = form.transfer[0, on_base] @ base[0, :6]
     return OperatorMatrices(
-        gamma=gamma,
+        gamma=csr_array(gamma),
         joint_map=csr_array(joint_map(robot)),
         inertia=csr_array(bsr_array((generalized_inertia(robot), np.arange(bodies), np.arange(bodies + 1)))),
         rotor=rotor_inertia(robot),
