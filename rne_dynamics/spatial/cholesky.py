@@ -170,24 +170,28 @@ def jacobi(A: Array, V: Array, exact: float) -> None:
 @helper
 def _rotate(A: Array, V: Array, p: int, r: int) -> None:
     """Make the entry (p, r) zero by a turn of the two coordinates."""
+    n = A.shape[0]
     entry = A[p, r]
     ratio = (A[r, r] - A[p, p]) / (2.0 * entry)
     t = 1.0 / (abs(ratio) + math.sqrt(ratio * ratio + 1.0))
     t = t if ratio >= 0.0 else -t
     c = 1.0 / math.sqrt(t * t + 1.0)
-    first, second = A[p, p] - t * entry, A[r, r] + t * entry
-    _turn_rows(A, p, r, c, t * c)
-    _turn_rows(V, p, r, c, t * c)
-    for k in range(A.shape[0]):
-        A[k, p], A[k, r] = A[p, k], A[r, k]
-    A[p, p], A[r, r], A[p, r], A[r, p] = first, second, 0.0, 0.0
-
-
-@helper
-def _turn_rows(A: Array, p: int, r: int, c: float, s: float) -> None:
-    for k in range(A.shape[0]):
+    s = t * c
+    A[p, p] -= t * entry
+    A[r, r] += t * entry
+    A[p, r] = 0.0
+    for k in range(p):
+        x, y = A[k, p], A[k, r]
+        A[k, p], A[k, r] = c * x - s * y, s * x + c * y
+    for k in range(p + 1, r):
+        x, y = A[p, k], A[k, r]
+        A[p, k], A[k, r] = c * x - s * y, s * x + c * y
+    for k in range(r + 1, n):
         x, y = A[p, k], A[r, k]
         A[p, k], A[r, k] = c * x - s * y, s * x + c * y
+    for k in range(n):
+        x, y = V[p, k], V[r, k]
+        V[p, k], V[r, k] = c * x - s * y, s * x + c * y
 
 
 @helper
