@@ -5,7 +5,6 @@ One kernel with a task instead of four kernels: each of them would contain all o
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -44,16 +43,9 @@ def tree_vectors(mechanism: Mechanism, name: str, value: ArrayLike) -> Array:
     return vectors(name, value, width, f"it must be (..., {width}), all joints of {mechanism.name!r}'s tree")
 
 
-def broadcast_rows(array: Array, lead: tuple[int, ...]) -> Array:
-    """An array (…, n) broadcast to leading dimensions, as rows."""
-    rows = np.broadcast_to(array, (*lead, array.shape[-1])).reshape(math.prod(lead), array.shape[-1])
-    return np.array(rows, dtype=np.float64, order="C")
-
-
 def posture_rows(mechanism: Mechanism, q_tree: ArrayLike) -> Array:
-    """Positions of all joints of the tree, (…, tree n), as rows."""
-    array = tree_vectors(mechanism, "q_tree", q_tree)
-    return broadcast_rows(array, array.shape[:-1])
+    """Positions of all joints of the tree, (…, tree n), as new rows."""
+    return np.array(tree_vectors(mechanism, "q_tree", q_tree), order="C").reshape(-1, mechanism.robot.nq)
 
 
 def start_rows(mechanism: Mechanism, start: Start, lead: tuple[int, ...]) -> tuple[Array, bool]:
@@ -66,7 +58,7 @@ def start_rows(mechanism: Mechanism, start: Start, lead: tuple[int, ...]) -> tup
     if array.ndim == 1:
         return array.reshape(1, -1).copy(), False
     try:
-        return broadcast_rows(array, lead), False
+        return np.array(np.broadcast_to(array, (*lead, array.shape[-1])), order="C").reshape(-1, array.shape[-1]), False
     except ValueError:
         raise ArgumentError(f"start has shape {array.shape}; its rows do not broadcast to {lead}") from None
 
@@ -158,11 +150,22 @@ def _dynamics_kernel(
         return
     for i in range(acceleration.shape[0]):
         acceleration[i] += product(rows.T[b, i], qdd)
-    cut = np.empty((packed.topology.shape[0], 6))
     open_torque(packed, base, posture, velocity, acceleration, loads, rows.tau[b])
     cut_forces(packed, work, rows.tau[b], rows.force[b])
-    cut_loads(packed, work, posture, rows.force[b], loads, rows.cuts[b], cut)
-    open_torque(packed, base, posture, velocity, acceleration, cut, rows.tau[b])
+    closed_efforts(
+        packed, work, base, posture, velocity, acceleration, rows.force[b], loads, rows.cuts[b], rows.tau[b]
+    )
+
+
+@kernel
+def closed_efforts(
+    packed: Packed, work: Work, base: Array, q: Array, v: Array, a: Array, force: Array, loads: Array, cuts: Array,
+    out: Array,
+) -> None:  # fmt: skip
+    """Efforts of the open tree with the constraints' forces (constraints,) at the cuts; q is evaluated in `work`."""
+    cut = np.empty((packed.topology.shape[0], 6))
+    cut_loads(packed, work, q, force, loads, cuts, cut)
+    open_torque(packed, base, q, v, a, cut, out)
 
 
 def empty_rows(mechanism: Mechanism, rows: int) -> Rows:
