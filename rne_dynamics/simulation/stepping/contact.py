@@ -47,9 +47,8 @@ _PATIENCE = 8
 def box_lcp(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status: NDArray[np.int64]) -> bool:
     """Solve one problem into r, w, status, (n,); False where pivoting has no end by round-off: r by relaxation."""
     n = b.shape[0]
-    for j in range(n):
-        status[j] = HELD
     best, patience = n + 1, _PATIENCE
+    status[:] = HELD
     for _ in range(60 * (n + 1)):
         _solve_held(A, b, lo, hi, r, w, status)
         wrong, last = 0, -1
@@ -89,33 +88,19 @@ def _better(lo: Array, hi: Array, r: Array, w: Array, b: Array, status: NDArray[
 @helper
 def _solve_held(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status: NDArray[np.int64]) -> None:
     """r at its edges or such that w = 0, and then w, for a given status."""
-    n = b.shape[0]
-    held = 0
+    n, m = b.shape[0], 0
+    held, x = np.empty(n, dtype=np.int64), np.empty(n)
     for j in range(n):
         if status[j] == HELD:
-            held += 1
+            r[j], held[m] = 0.0, j
+            m += 1
         else:
             r[j] = lo[j] if status[j] == AT_LOW else hi[j]
-    S, left, x = np.empty((held, held)), np.empty(held), np.empty(held)
-    row = 0
-    for j in range(n):
-        if status[j] != HELD:
-            continue
-        column, t = 0, -b[j]
-        for k in range(n):
-            if status[k] == HELD:
-                S[row, column] = A[j, k]
-                column += 1
-            else:
-                t -= A[j, k] * r[k]
-        left[row] = t
-        row += 1
-    cholesky_solve(S, left, x)
-    row = 0
-    for j in range(n):
-        if status[j] == HELD:
-            r[j] = x[row]
-            row += 1
+    for a in range(m):
+        x[a] = -b[held[a]] - product(A[held[a]], r)
+    cholesky_solve(reduced(A, held[:m]), x[:m], x[:m])
+    for a in range(m):
+        r[held[a]] = x[a]
     _put_motion(A, b, r, w, status)
 
 
@@ -179,10 +164,8 @@ def rubs(plant: PlantArrays, j: int) -> bool:
 @helper
 def held(plant: PlantArrays, q: Array, qd: Array) -> bool:
     """Whether any joint rests where friction may hold it, or touches a stop."""
-    for j in range(qd.shape[0]):
-        if stop_side(plant, q, j) != 0:
-            return True
-        if qd[j] == 0.0 and rubs(plant, j):
+    for j in range(qd.shape[0]):  # noqa: SIM110 kernels have no `any`
+        if stop_side(plant, q, j) != 0 or (qd[j] == 0.0 and rubs(plant, j)):
             return True
     return False
 
