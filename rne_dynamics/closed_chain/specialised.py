@@ -29,7 +29,6 @@ from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.dynamics.declared.specialised import kept_code, rounded_turns
 from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import ROTATION
 from rne_dynamics.model.mechanism import ROTATION_A, ROTATION_B, Mechanism
 from rne_dynamics.spatial.householder import to_front
 from rne_dynamics.straight_line.recipe import Iteration, Recipe
@@ -151,10 +150,8 @@ def _step_rows(packed: Packed, base: Array, straight: bool, target: Any, q: Any,
 
 def _rounded(packed: Packed) -> Packed:
     """With entries of rotations within round-off of 0 or ±1 rounded."""
-    frames = packed.loop_frames
-    for first in (ROTATION_A, ROTATION_B):
-        frames = rounded_turns(frames, first)
-    return packed._replace(parameters=rounded_turns(packed.parameters, ROTATION), loop_frames=frames)
+    frames = rounded_turns(rounded_turns(packed.loop_frames, ROTATION_A), ROTATION_B)
+    return packed._replace(parameters=rounded_turns(packed.parameters), loop_frames=frames)
 
 
 def _in_order(A: Array, top: int, m: int, n: int, j: int, pivots: NDArray[np.int64], place: int) -> float:

@@ -104,8 +104,7 @@ def first_moment_kernel(arm: Arm, q: Array, moment: Array) -> None:
     for i in range(topology.shape[0]):
         R, p = X[i]
         total = add(total, add(rotate(R, vector_at(parameters, i, MOMENT)), scale(parameters[i, MASS], p)))
-    for k in range(3):
-        moment[k] = total[k]
+    moment[0], moment[1], moment[2] = total
 
 
 FIRST_MOMENT = Quantity("first_moment", first_moment_kernel, ("q",), (3,), every_mass=True)
