@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 
@@ -71,18 +71,13 @@ def nearest_posture(mechanism: Mechanism, q_tree: Array) -> tuple[Array, Array]:
     return here, residual
 
 
-class Combinations(NamedTuple):
-    """Combinations of the constraints, one a row, (…, constraints)."""
+def combinations(packed: Packed, work: Work) -> tuple[Array, Array]:
+    """The constraints that count at the posture evaluated in `work`: combinations of all, one a row, (…, constraints).
 
-    #: What determines how the passive joints move: one for each, less their idle freedoms.
-    passive: Array
-    #: What is left when the passive joints have done all they can, for each relation that the actuated joints must keep
-    #: among themselves; none where they are independent.
-    actuated: Array
-
-
-def combinations(packed: Packed, work: Work) -> Combinations:
-    """The constraints that count at the posture evaluated in `work`."""
+    First what determines how the passive joints move: one for each, less their idle freedoms. Then what is left when
+    these have done all they can, for each relation that the actuated joints must keep among themselves; none where they
+    are independent.
+    """
     scaled = scaled_jacobian(packed, work)
     m = len(packed.constraints)
     passive, actuated = [np.empty((0, m))], [np.empty((0, m))]
@@ -96,7 +91,7 @@ def combinations(packed: Packed, work: Work) -> Combinations:
             part = np.zeros((chosen.shape[1], m))
             part[:, rows] = chosen.T * packed.row_scale[rows]
             parts.append(part)
-    return Combinations(np.vstack(passive), np.vstack(actuated))
+    return np.vstack(passive), np.vstack(actuated)
 
 
 @lru_cache(maxsize=16)
@@ -104,7 +99,8 @@ def independent_joints(mechanism: Mechanism, preferred: tuple[int, ...] = ()) ->
     """Places of actuated joints that determine the others, `preferred` among them if they can; `None` where all do."""
     packed = pack(mechanism)
     work = evaluated(packed, workspace(packed), mechanism.posture)
-    relations = combinations(packed, work).actuated @ work.K[:, mechanism.actuated]
+    _, among_actuated = combinations(packed, work)
+    relations = among_actuated @ work.K[:, mechanism.actuated]
     if not len(relations):
         return None
     # the joints that the relations determine best are left to them: Gaussian elimination with full pivoting
