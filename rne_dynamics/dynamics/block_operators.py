@@ -146,8 +146,6 @@ class OperatorForm:
     robot: RobotModel
     #: X, the blocks of Γ, shape (B, bodies, 6, 6). Bodies on the base have one too; it is no part of Γ.
     transfer: Array
-    #: V, shape (B, bodies, 6).
-    velocity: Array
     #: α and the base's share, the right side of 4.72 without H q̈, shape (B, bodies, 6).
     acceleration: Array
     #: β − W, the right side of 4.73 without 𝓜 A, shape (B, bodies, 6).
@@ -160,11 +158,6 @@ class OperatorForm:
         A = outward(parents, self.transfer, moved[..., None])
         loaded = generalized_inertia(self.robot) @ A + self.force[..., None]
         return inward(parents, self.transfer, loaded)[..., 0]
-
-    @property
-    def bias(self) -> Array:
-        """Hᵀ F without accelerations: velocity, gravity, base and loads; shape (B, n)."""
-        return self.efforts(np.zeros((len(self.transfer), self.robot.n)))
 
     def efforts(self, qdd: Array) -> Array:
         """τ = Hᵀ F + I_rotor q̈ (4.78); shapes (B, n)."""
@@ -202,14 +195,14 @@ def operator_form(robot: RobotModel, base: Array, q: Array, qd: Array, wrenches:
     acceleration[:, on_base] += (transfer[:, on_base] @ base[:, None, 6:, None])[..., 0]
     if wrenches.shape[1] > 0:
         force -= wrenches
-    return OperatorForm(robot, transfer, velocity, acceleration, force)
+    return OperatorForm(robot, transfer, acceleration, force)
 
 
 def operator_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
     """Joint accelerations (B, n) over checked rows; `SingularInertiaError` names a joint that moves no inertia."""
-    form = operator_form(robot, base, q, qd, wrenches)
-    scale = inertia_scale(robot, q)
-    return solved_accelerations(form.mass_matrix, tau - form.bias, scale, robot.name, robot.joint_names)
+    form, scale = operator_form(robot, base, q, qd, wrenches), inertia_scale(robot, q)
+    left = tau - form.efforts(np.zeros_like(tau))
+    return solved_accelerations(form.mass_matrix, left, scale, robot.name, robot.joint_names)
 
 
 def operator_inverse(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
