@@ -71,14 +71,12 @@ def stability_margins(law: ControlLaw, robot: RigidRobot, q: Array, period: floa
 
 
 def _gains(M: Array, B: Array, G: Array, law: tuple[Array, Array, Array], period: float) -> tuple[float, float]:
-    n, unit = len(M), np.eye(len(M))
-    rates = np.zeros((3 * n, 3 * n))
-    rates[:n, n : 2 * n] = unit
-    rates[n : 2 * n, :n], rates[n : 2 * n, n : 2 * n] = -np.linalg.solve(M, G), -np.linalg.solve(M, B)
-    rates[n : 2 * n, 2 * n :] = np.linalg.inv(M)
+    n, unit, none = len(M), np.eye(len(M)), np.zeros_like(M)
+    accelerations = [-np.linalg.solve(M, G), -np.linalg.solve(M, B), np.linalg.inv(M)]  # by q, q̇ and the efforts
+    rates = np.block([[none, unit, none], accelerations, [none, none, none]])
     exact = scipy.linalg.expm(period * rates)
-    pushed = np.vstack([exact[: 2 * n, 2 * n :], np.zeros((n, n))])
-    free = np.block([[exact[: 2 * n, : 2 * n], np.zeros((2 * n, n))], [period * unit, np.zeros((n, n)), unit]])
+    pushed = np.vstack([exact[: 2 * n, 2 * n :], none])
+    free = np.block([[exact[: 2 * n, : 2 * n], np.zeros((2 * n, n))], [period * unit, none, unit]])
     answer = np.hstack(law)
     kept = 3 * n if law[2].any() else 2 * n
 

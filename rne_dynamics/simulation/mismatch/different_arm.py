@@ -265,9 +265,7 @@ class DifferentArm:
         self.now, self._coming, self._dt = phases[0], list(phases[1:]), dt
         arm = self.now.plant
         #: The motors and links; the state is that of the links.
-        self.body: ElasticJoints | RigidJoints = RigidJoints(arm, state, method)
-        if mismatch.elastic:
-            self.body = ElasticJoints(arm, state, mismatch)
+        self.body = ElasticJoints(arm, state, mismatch) if mismatch.elastic else RigidJoints(arm, state, method)
         self._messages = Messages(mismatch, gravity_torque(arm.robot.rigid, state.q), dt)
         self._encoders = Encoders(mismatch, arm.robot.n)
 

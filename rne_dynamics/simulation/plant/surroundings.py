@@ -12,8 +12,9 @@ import numpy as np
 
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ArgumentError, SimulationError, refuse
-from rne_dynamics.model.inertia import Array, set_fields
+from rne_dynamics.model.inertia import Array, read_only, set_fields
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.tree import rotation_about
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch, check_known, three_numbers
 from rne_dynamics.simulation.plant.contact_law import (
     APART,
@@ -100,9 +101,8 @@ class SpringyBody:
             x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
             x /= np.linalg.norm(x)
             return np.stack([x, np.cross(z, x), z], axis=1)
-        (a, b, c), (p, q, r) = np.cos(self.rpy), np.sin(self.rpy)
-        yaw, pitch = np.array([[c, -r, 0], [r, c, 0], [0, 0, 1]]), np.array([[b, 0, q], [0, 1, 0], [-q, 0, b]])
-        return np.asarray(yaw @ pitch @ np.array([[1, 0, 0], [0, a, -p], [0, p, a]]))
+        about_x, about_y, about_z = map(rotation_about, np.eye(3), self.rpy)
+        return np.asarray(about_z @ about_y @ about_x)
 
     @property
     def row(self) -> Array:
@@ -164,11 +164,11 @@ class Surroundings:
         frames = [tree.link(point.link) for point in points]
         rows = [[*(frame.rotation @ point.point + frame.position), point.radius]
                 for frame, point in zip(frames, points, strict=True)]  # fmt: skip
-        where = np.array([frame.body for frame in frames], np.int64)
-        parts = np.array([body.row for body in self.bodies]), where, np.array(rows, np.float64).reshape(-1, 4)
-        for part in parts:
-            part.flags.writeable = False
-        return Touch(*parts, np.zeros((tree.bodies, 6)))
+        return Touch(
+            read_only(np.array([body.row for body in self.bodies])),
+            read_only(np.array([frame.body for frame in frames], np.int64)),
+            read_only(np.array(rows, np.float64).reshape(-1, 4)), np.zeros((tree.bodies, 6)),
+        )  # fmt: skip
 
 
 def touch_forces(tree: RobotModel, touch: Touch, q: Array, qd: Array) -> Array:

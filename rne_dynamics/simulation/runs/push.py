@@ -15,7 +15,7 @@ from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import SAFETY
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.dispatch import gravity_torque, inverse_dynamics
-from rne_dynamics.errors import ArgumentError
+from rne_dynamics.errors import ArgumentError, refuse
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
@@ -125,10 +125,13 @@ def parse_push(text: str, robot: RigidRobot) -> Push:
     except ValueError:
         raise ArgumentError(f"push {text!r}: write LINK=FX,FY,FZ@BEGIN..END, as in tool0=0,0,10@0.5..1, in N and s"
                             ) from None
-    if force.shape != (3,) or not np.isfinite(force).all():
-        raise ArgumentError(f"push {text!r} has the force {force.tolist()}; it must be three finite numbers, N")
-    if not (0.0 <= begin < end <= 60.0):
-        raise ArgumentError(f"push {text!r} acts from {begin:g} to {end:g} s; write 0 <= BEGIN < END <= 60")
+    refuse(
+        ArgumentError,
+        (force.shape != (3,) or not np.isfinite(force).all(),
+         f"push {text!r} has the force {force.tolist()}; it must be three finite numbers, N"),
+        (not 0.0 <= begin < end <= 60.0,
+         f"push {text!r} acts from {begin:g} to {end:g} s; write 0 <= BEGIN < END <= 60"),
+    )  # fmt: skip
     robot.open_tree.link(found["link"])
     return Push(found["link"], force, begin, end)
 

@@ -102,8 +102,7 @@ def evaluate(address: int, block: Block, arrays: tuple[Array, ...]) -> None:
     if address != 0 and block.code.rows:
         call_rows(address, block.width, (*arrays, block.refused))
         return
-    for lane in range(block.width):
-        block.refused[lane] = 1
+    block.refused[:] = 1
     if address != 0 and call(address, arrays) & REFUSED == 0:
         block.refused[0] = 0
 
