@@ -20,7 +20,7 @@ from rne_dynamics.spatial.householder import (
     smallest_bound,
     solve_upper,
 )
-from rne_dynamics.spatial.rows import add_scaled, copy_into, matrix_times, product
+from rne_dynamics.spatial.rows import add_scaled, matrix_times, product
 
 # what the kernels return
 DONE = 0
@@ -109,7 +109,7 @@ def _close(packed: Packed, work: Work, q: Array, reach: float) -> int:
     square, left, before = np.inf, np.inf, np.inf
     part, size, moved = 0.0, 0.0, 0.0
     for _ in range(_TRIALS):
-        copy_into(trial, q)
+        trial[:] = q
         add_scaled(trial, part, step)
         apart(constraints_kernel, (packed, work, trial, rest))
         new = merit(packed, work)
@@ -121,7 +121,7 @@ def _close(packed: Packed, work: Work, q: Array, reach: float) -> int:
         if moved > reach or not np.isfinite(new):
             return NOT_CLOSED
         square = new
-        copy_into(q, trial)
+        q[:] = trial
         factor_clusters(packed, work)
         before = left
         left = passive_answer(packed, work, work.residual, step)
@@ -187,7 +187,7 @@ def assemble_kernel(packed: Packed, work: Work, target: Array, q: Array) -> int:
     first = speed <= NEAR
     part, reach = (1.0, 2.0 * CORRECTION) if first else (0.0, np.inf)
     for _ in range(_STRIDES):
-        copy_into(q, saved)
+        q[:] = saved
         add_scaled(q, part, way)
         if part == 1.0:
             put_actuated(packed, target, q)
@@ -195,16 +195,16 @@ def assemble_kernel(packed: Packed, work: Work, target: Array, q: Array) -> int:
             # so near a singular posture Newton's method may have taken another branch to it; a parallelogram passes
             # the posture in which it lies flat along its tangent, as inertia would carry it
             if first and clusters_distance(packed, work) < BRANCHES_MEET:
-                copy_into(q, saved)
+                q[:] = saved
                 part, reach, first = 0.0, np.inf, False
                 continue
             if part == 1.0:
                 return DONE
             speed = tangent(packed, work, target, q, way)
-            copy_into(saved, q)
+            saved[:] = q
             part, reach = min(1.0, STRIDE / max(speed, STRIDE)), CORRECTION
             continue
-        copy_into(q, saved)
+        q[:] = saved
         if part == 0.0 or (part * speed < 1e-6 and not first):
             return NOT_CLOSED
         # not in one step, then: close at the start, and step from there

@@ -30,7 +30,7 @@ from rne_dynamics.dynamics.declared.arguments import vectors
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.spatial.rows import copy_into, product
+from rne_dynamics.spatial.rows import product
 
 #: Where assembly starts: a posture of all joints of the tree, (…, tree n); ``"previous"``: every row from the row
 #: before, the first from the mechanism's posture; `None`: every row from the mechanism's posture.
@@ -116,9 +116,9 @@ def rows_kernel(packed: Packed, work: Work, task: int, follow: bool, states: Sta
     starts, base, q, qd, qdd, wrenches = states
     for b in range(q.shape[0]):
         if follow and b > 0:
-            copy_into(rows.postures[b], rows.postures[b - 1])
+            rows.postures[b] = rows.postures[b - 1]
         else:
-            copy_into(rows.postures[b], starts[b if starts.shape[0] > 1 else 0])
+            rows.postures[b] = starts[b if starts.shape[0] > 1 else 0]
         at = base[b if base.shape[0] > 1 else 0]
         loads = wrenches[b if wrenches.shape[0] > 1 else 0]
         if task == TERMS:

@@ -49,7 +49,7 @@ from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_ker
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 from rne_dynamics.spatial.householder import solve_upper
-from rne_dynamics.spatial.rows import add_scaled, copy_into, matrix_times, product, transposed_times
+from rne_dynamics.spatial.rows import add_scaled, matrix_times, product, transposed_times
 
 #: What the kernels return where the motion is determined; else the tree's joint that moves no inertia.
 DETERMINED = -1
@@ -237,8 +237,7 @@ def tree_accelerations(
         return _accelerations_there(tree, base, wrenches, viscous, at, rate, drive, out)
     out[:] = 0.0
     for side in range(2):
-        copy_into(at, q)
-        copy_into(rate, v)
+        at[:], rate[:] = q, v
         add_scaled(at, (1 - 2 * side) * ASIDE / speed, v)
         status, _ = settle(tree, at, rate)
         if status != DETERMINED:

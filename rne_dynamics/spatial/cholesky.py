@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel, routine
-from rne_dynamics.spatial.rows import copy_into
 
 Array = NDArray[np.float64]
 
@@ -40,7 +39,7 @@ def _eliminated(M: Array, j: int, least: float) -> bool:
 @helper
 def substitute(L: Array, b: Array, x: Array) -> None:
     """L Lᵀ x = b; x may be b."""
-    copy_into(x, b)
+    x[:] = b
     forward(L, x)
     backward(L, x)
 

@@ -10,13 +10,6 @@ from rne_dynamics.spatial.vector import Matrix, Symmetric, Vector
 
 
 @helper
-def copy_into(target: NDArray[np.float64], source: NDArray[np.float64]) -> None:
-    """target ← source, of equal length."""
-    for k in range(source.shape[0]):
-        target[k] = source[k]
-
-
-@helper
 def add_scaled(target: NDArray[np.float64], s: float, source: NDArray[np.float64]) -> None:
     """target += s source, of equal length."""
     for k in range(source.shape[0]):

@@ -36,7 +36,6 @@ from rne_dynamics.simulation.stepping.lanes import (
     step_lanes,
 )
 from rne_dynamics.simulation.stepping.motion import damped
-from rne_dynamics.spatial.rows import copy_into
 
 COMPUTED_TORQUE, PD_GRAVITY = range(2)
 # status of a sample
@@ -162,8 +161,8 @@ def _put_terms(
             integral[block.first + lane], answer,
         )
         if torque:
-            copy_into(lane_of(rows[SPEED], lane, n), qd)
-            copy_into(lane_of(rows[AIM_QDD], lane, n), reference.qdd)
+            a, b = lane * n, lane * n + n
+            rows[SPEED, a:b], rows[AIM_QDD, a:b] = qd, reference.qdd
     inputs = block.q, rows[SPEED], rows[AIM_QDD], rows[CORRECTION]
     evaluate(block.code.terms, block, (*inputs, terms))
     for lane in range(block.width):
@@ -251,6 +250,5 @@ def _step(block: Block, lane: int, clock: Clock) -> int:
         return NOT_DETERMINED
     if not (all_finite(q_new) and all_finite(qd_new)):
         return NOT_FINITE
-    copy_into(q, q_new)
-    copy_into(qd, qd_new)
+    q[:], qd[:] = q_new, qd_new
     return DONE

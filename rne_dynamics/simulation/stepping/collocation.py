@@ -28,7 +28,6 @@ from rne_dynamics.simulation.plant.arrays import (
 )
 from rne_dynamics.simulation.stepping.motion import Piece, speed_friction
 from rne_dynamics.spatial.cholesky import SINGULAR
-from rne_dynamics.spatial.rows import copy_into
 
 _R3 = np.sqrt(3.0)
 # by stage: times c, columns of Butcher's matrix, and those of its square, for positions
@@ -56,15 +55,13 @@ def gauss_legendre(
     at, rate = piece.q.copy(), piece.qd.copy()
     parts = 1
     for _halving in range(HALVINGS + 1):
-        copy_into(at, piece.q)
-        copy_into(rate, piece.qd)
+        at[:], rate[:] = piece.q, piece.qd
         for part in range(parts):
             begun = elapsed + part * (h / parts)
             flex.status[0] = _stages(plant, flex, piece, at, rate, begun, h / parts, z_new, zd_new)
             if flex.status[0] != CONVERGED:
                 break
-            copy_into(at, z_new)
-            copy_into(rate, zd_new)
+            at[:], rate[:] = z_new, zd_new
         if flex.status[0] != NOT_CONVERGED:
             break
         parts *= 2

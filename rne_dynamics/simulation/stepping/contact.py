@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, rare_kernel, routine
+from rne_dynamics.dynamics.declared.arguments import Arm
 from rne_dynamics.dynamics.kinematics.jacobian import integrate_configuration_kernel
 from rne_dynamics.model.friction import faded
 from rne_dynamics.model.inertia import Array
@@ -33,7 +34,7 @@ from rne_dynamics.simulation.plant.arrays import (
 )
 from rne_dynamics.simulation.stepping.motion import Piece, mass_and_bias, mass_scale, speed_friction
 from rne_dynamics.spatial.cholesky import cholesky_solve, inverse
-from rne_dynamics.spatial.rows import add_scaled, copy_into, matrix_times, product
+from rne_dynamics.spatial.rows import add_scaled, matrix_times, product
 
 #: Status of a row: w = 0, r at its lower edge, r at its upper edge.
 HELD, AT_LOW, AT_HIGH = 0, 1, 2
@@ -314,9 +315,9 @@ def semi_implicit_step(
     if plant.loops is None and plant.flex is None:
         step = np.zeros(n)
         add_scaled(step, dt, qd_new)
-        integrate_configuration_kernel(plant.topology, q, step, q_new)
+        integrate_configuration_kernel(Arm(plant.topology, plant.parameters, None, None), q, step, q_new)
     else:
-        copy_into(q_new, q)
+        q_new[:] = q
         add_scaled(q_new, dt, qd_new)
     kept_within_stops(plant, q, q_new)
     return True
@@ -357,10 +358,10 @@ def implicit_velocities(
     inside = np.zeros(n, dtype=np.bool_)
     for attempt in range(n + 1):
         if m > 0:
-            copy_into(qd_new, before)
+            qd_new[:] = before
             impulses(A, chosen[:m], target[:m], lo[:m], hi[:m], qd_new)
         if attempt == 0:
-            copy_into(before, qd_new)
+            before[:] = qd_new
             m = 0
         # stops ahead; slowing one joint may push another into its stop, so the set grows until nothing leads out
         grown = False
