@@ -249,8 +249,9 @@ def jacobian_rate(robot: RobotModel, q: ArrayLike, qd: ArrayLike, link: str) -> 
 
 
 @kernel
-def integrate_configuration_kernel(topology: NDArray[np.int64], q: Array, step: Array, out: Array) -> None:
+def integrate_configuration_kernel(arm: Arm, q: Array, step: Array, out: Array) -> None:
     """One state: q (nq,), step (n,), out (nq,), which must not be q."""
+    topology = arm.topology
     for i in range(topology.shape[0]):
         iq = topology[i, POSITION_INDEX]
         iv = topology[i, VELOCITY_INDEX]
@@ -282,12 +283,7 @@ def integrate_configuration_kernel(topology: NDArray[np.int64], q: Array, step: 
         out[iq + 3], out[iq + 4], out[iq + 5], out[iq + 6] = X / norm, Y / norm, Z / norm, W / norm
 
 
-@kernel
-def _integrate(arm: Arm, q: Array, step: Array, out: Array) -> None:
-    integrate_configuration_kernel(arm.topology, q, step, out)
-
-
-INTEGRATE_CONFIGURATION = Quantity("integrate_configuration", _integrate, ("q", "step"), (NQ,))
+INTEGRATE_CONFIGURATION = Quantity("integrate_configuration", integrate_configuration_kernel, ("q", "step"), (NQ,))
 
 
 @INTEGRATE_CONFIGURATION.public
