@@ -138,18 +138,36 @@ def joint_map(robot: RobotModel) -> Array:
     return H
 
 
-@dataclass(frozen=True, eq=False)
 class OperatorForm:
-    """The blocks of equations 4.71 to 4.73 over B states."""
+    """The blocks of equations 4.71 to 4.73 over B checked states, shapes as for engines.
 
-    #: The model.
-    robot: RobotModel
-    #: X, the blocks of Γ, shape (B, bodies, 6, 6). Bodies on the base have one too; it is no part of Γ.
-    transfer: Array
-    #: α and the base's share, the right side of 4.72 without H q̈, shape (B, bodies, 6).
-    acceleration: Array
-    #: β − W, the right side of 4.73 without 𝓜 A, shape (B, bodies, 6).
-    force: Array
+    `base` (1 or B, 12), `q` (B, nq), `qd` (B, n), `wrenches` (1 or B, bodies or 0, 6).
+    """
+
+    def __init__(self, robot: RobotModel, base: Array, q: Array, qd: Array, wrenches: Array) -> None:
+        rows, bodies, arm = q.shape[0], robot.bodies, np.empty((q.shape[0], robot.bodies, 3))
+        self.robot = robot
+        #: X, the blocks of Γ, shape (B, bodies, 6, 6). Bodies on the base have one too; it is no part of Γ.
+        self.transfer = np.empty((rows, bodies, 6, 6))
+        for b in range(rows):
+            transfer_kernel(robot.topology, robot.parameters, q[b], self.transfer[b], arm[b])
+        parents = robot.topology[:, PARENT]
+        from_base = self.transfer[:, parents < 0]
+        right = (qd @ joint_map(robot).T).reshape(rows, bodies, 6)
+        right[:, parents < 0] += (from_base @ base[:, None, :6, None])[..., 0]
+        velocity = np.ascontiguousarray(outward(parents, self.transfer, right[..., None])[..., 0])
+        #: α and the base's share, the right side of 4.72 without H q̈, shape (B, bodies, 6).
+        self.acceleration = np.empty((rows, bodies, 6))
+        #: β − W, the right side of 4.73 without 𝓜 A, shape (B, bodies, 6).
+        self.force = np.empty((rows, bodies, 6))
+        for b in range(rows):
+            velocity_terms_kernel(
+                robot.topology, robot.parameters, base[b if base.shape[0] > 1 else 0], qd[b], self.transfer[b], arm[b],
+                velocity[b], self.acceleration[b], self.force[b],
+            )
+        self.acceleration[:, parents < 0] += (from_base @ base[:, None, 6:, None])[..., 0]
+        if wrenches.shape[1] > 0:
+            self.force -= wrenches
 
     def reactions(self, qdd: Array) -> Array:
         """F, the reaction of every joint (4.75) under accelerations (B, n): shape (B, bodies, 6), body axes."""
@@ -175,44 +193,21 @@ class OperatorForm:
         return np.asarray(H.T @ forces.reshape(rows, 6 * bodies, n) + np.diag(rotor_inertia(self.robot)))
 
 
-def operator_form(robot: RobotModel, base: Array, q: Array, qd: Array, wrenches: Array) -> OperatorForm:
-    """The operator form over checked rows, shapes as for the engines: base (1 or B, 12), wrenches (1 or B, …, 6)."""
-    rows, bodies = q.shape[0], robot.bodies
-    transfer, arm = np.empty((rows, bodies, 6, 6)), np.empty((rows, bodies, 3))
-    for b in range(rows):
-        transfer_kernel(robot.topology, robot.parameters, q[b], transfer[b], arm[b])
-    parents = robot.topology[:, PARENT]
-    on_base = parents < 0
-    right = (qd @ joint_map(robot).T).reshape(rows, bodies, 6)
-    right[:, on_base] += (transfer[:, on_base] @ base[:, None, :6, None])[..., 0]
-    velocity = np.ascontiguousarray(outward(parents, transfer, right[..., None])[..., 0])
-    acceleration, force = np.empty((rows, bodies, 6)), np.empty((rows, bodies, 6))
-    for b in range(rows):
-        velocity_terms_kernel(
-            robot.topology, robot.parameters, base[b if base.shape[0] > 1 else 0], qd[b], transfer[b], arm[b],
-            velocity[b], acceleration[b], force[b],
-        )
-    acceleration[:, on_base] += (transfer[:, on_base] @ base[:, None, 6:, None])[..., 0]
-    if wrenches.shape[1] > 0:
-        force -= wrenches
-    return OperatorForm(robot, transfer, acceleration, force)
-
-
 def operator_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
     """Joint accelerations (B, n) over checked rows; `SingularInertiaError` names a joint that moves no inertia."""
-    form, scale = operator_form(robot, base, q, qd, wrenches), inertia_scale(robot, q)
+    form, scale = OperatorForm(robot, base, q, qd, wrenches), inertia_scale(robot, q)
     left = tau - form.efforts(np.zeros_like(tau))
     return solved_accelerations(form.mass_matrix, left, scale, robot.name, robot.joint_names)
 
 
 def operator_inverse(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
     """Joint efforts (B, n) over checked rows."""
-    return operator_form(robot, base, q, qd, wrenches).efforts(qdd)
+    return OperatorForm(robot, base, q, qd, wrenches).efforts(qdd)
 
 
 def operator_reactions(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
     """Wrench of the parent on every body through its joint, at its origin in its axes; shape (B, bodies, 6)."""
-    return operator_form(robot, base, q, qd, wrenches).reactions(qdd)
+    return OperatorForm(robot, base, q, qd, wrenches).reactions(qdd)
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,7 +316,7 @@ def operator_matrices(
         (robot.bodies == 0, f"robot {robot.name!r} has no joint that moves, so it has no operator form"),
     )
     base = packed_base(robot, base_motion, lead)
-    form = operator_form(robot, base, positions, velocities, bodies_wrenches(robot, wrenches, lead))
+    form = OperatorForm(robot, base, positions, velocities, bodies_wrenches(robot, wrenches, lead))
     bodies, gamma = robot.bodies, np.eye(6 * robot.bodies)
     for i, parent in enumerate(robot.topology[:, PARENT].tolist()):
         if parent >= 0:

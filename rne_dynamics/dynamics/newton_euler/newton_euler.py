@@ -124,12 +124,6 @@ def inverse_dynamics(
     return INVERSE_DYNAMICS.answer(robot, q, qd, qdd, wrenches=wrenches, base_motion=base_motion)
 
 
-@BIAS_TORQUE.public
-def bias_torque(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Efforts c(q, q̇) + g(q) of an open arm; as `rne_dynamics.bias_torque`."""
-    return BIAS_TORQUE.of(robot)(q, qd)
-
-
 @kernel
 def gravity_torque_kernel(arm: Arm, q: Array, tau: Array) -> None:
     """Gravity efforts for one state: q (nq,); fills tau (n,)."""
