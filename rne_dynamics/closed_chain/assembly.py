@@ -111,9 +111,7 @@ def starting_velocity(mechanism: Mechanism, q_tree: Array, qd: Array) -> tuple[A
     if largest == 0.0:
         return np.zeros_like(q_tree), False
     along = _along_branch(mechanism, q_tree, qd, _ASIDE / largest) if coordinates else None
-    if along is not None:
-        return along, False
-    return least_velocity(mechanism, q_tree, qd), False
+    return least_velocity(mechanism, q_tree, qd) if along is None else along, False
 
 
 def _along_branch(mechanism: Mechanism, q_tree: Array, qd: Array, h: float) -> Array | None:

@@ -51,24 +51,19 @@ def nearest_posture(mechanism: Mechanism, q_tree: Array) -> tuple[Array, Array]:
     """
     packed = pack(mechanism)
     work = workspace(packed)
-    here, passive = q_tree.copy(), mechanism.passive
-    damping = 1e-2
-    residual: Array = evaluated(packed, work, here).residual.copy()
+    here, passive, damping = q_tree.copy(), mechanism.passive, 1e-2
     for _ in range(200):
-        scaled, K = packed.row_scale * residual, scaled_jacobian(packed, work)[:, passive]
+        scaled = packed.row_scale * evaluated(packed, work, here).residual
+        K = scaled_jacobian(packed, work)[:, passive]
         step = np.linalg.solve(K.T @ K + damping * np.eye(len(passive)), K.T @ scaled)
         trial = here.copy()
         trial[passive] -= step * packed.column_scale[passive]
-        new = evaluated(packed, work, trial).residual.copy()
-        better = bool(np.linalg.norm(packed.row_scale * new) < np.linalg.norm(scaled))
+        better = np.linalg.norm(packed.row_scale * evaluated(packed, work, trial).residual) < np.linalg.norm(scaled)
         damping *= 0.3 if better else 10.0
-        if better:
-            here, residual = trial, new
-        else:
-            evaluated(packed, work, here)
+        here = trial if better else here
         if np.abs(step).max(initial=0.0) < 1e-10:
             break
-    return here, residual
+    return here, evaluated(packed, work, here).residual
 
 
 def combinations(packed: Packed, work: Work) -> tuple[Array, Array]:

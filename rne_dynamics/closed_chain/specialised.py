@@ -115,7 +115,7 @@ def _samples(mechanism: Mechanism) -> tuple[Array, Array, Array, bool] | None:
 
     In plain Python: the general kernels, which take seconds to compile, may never be needed.
     """
-    packed, rng, found, maps = pack(mechanism), Dice(1), [], []
+    packed, rng, found = pack(mechanism), Dice(1), []
     work, python, q = workspace(packed), PlainKernels({}, np.zeros), mechanism.posture[mechanism.actuated]
     start = np.array(mechanism.posture)
     if python(assemble_kernel)(packed, work, q, start) != DONE:
@@ -126,11 +126,11 @@ def _samples(mechanism: Mechanism) -> tuple[Array, Array, Array, bool] | None:
         if python(assemble_kernel)(packed, work, target, posture) == DONE:
             status, distance = python(motion_map_kernel)(packed, work, T)
             if status == DONE and distance > BRANCHES_MEET:
-                found.append(posture)
-                maps.append(T)
+                found.append((posture, T))
     if len(found) < 2:
         return None
-    return start, found[0], found[1], all(np.abs(T - maps[0]).max() < _STRAIGHT for T in maps)
+    (here, of_here), (there, _), *_ = found
+    return start, here, there, all(np.abs(T - of_here).max() < _STRAIGHT for _, T in found)
 
 
 def _rows(function: Callable[..., int]) -> Callable[..., int]:

@@ -300,11 +300,7 @@ def chosen_links(robot: RobotModel, links: Iterable[str] | None) -> BodySums:
     body, mass, moment, inertia = robot.link_inertias
     if isinstance(links, str):
         raise ArgumentError(f"links is the text {links!r}; it must be a list of link names, [{links!r}]")
-    names = robot.link_names if links is None else tuple(links)
-    for name in names:
-        robot.link(name)
-    wanted = set(names)
-    chosen = np.array([name in wanted for name in robot.link_names])
+    chosen = sorted({robot.link_index(name) for name in (robot.link_names if links is None else links)})
     total = BodySums(np.zeros(robot.bodies + 1), np.zeros((robot.bodies + 1, 3)), np.zeros((robot.bodies + 1, 3, 3)))
     for sums, terms in zip(total, (mass, moment, inertia), strict=True):
         np.add.at(sums, body[chosen], terms[chosen])  # body −1, the base, is the last place

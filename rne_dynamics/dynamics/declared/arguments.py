@@ -141,12 +141,11 @@ def bodies_wrenches(robot: RobotModel, wrenches: Wrenches | None, lead: tuple[in
     out = np.zeros((count, robot.bodies, 6))
     for link, array in arrays.items():
         frame = robot.link(link)
-        if frame.body < 0:
-            continue
-        rows = np.broadcast_to(array, (*lead, 6)).reshape(count, 6) if batched else array.reshape(1, 6)
-        force = rows[:, :3] @ frame.rotation.T
-        out[:, frame.body, :3] += force
-        out[:, frame.body, 3:] += rows[:, 3:] @ frame.rotation.T + np.cross(frame.position, force)
+        if frame.body >= 0:
+            rows = np.broadcast_to(array, (*lead, 6)).reshape(count, 6) if batched else array.reshape(1, 6)
+            force = rows[:, :3] @ frame.rotation.T
+            out[:, frame.body, :3] += force
+            out[:, frame.body, 3:] += rows[:, 3:] @ frame.rotation.T + np.cross(frame.position, force)
     return out
 
 

@@ -169,7 +169,7 @@ def efforts_parameters(robot: RobotModel) -> Array:
 
 
 def rounded_turns(rows: Array, first: int = ROTATION) -> Array:
-    """Rows, as a model's parameters, whose rotations from column `first` on have no round-off beside 0 and ±1."""
+    """Rows, as a model's parameters; entries of their rotations, from column `first` on, near 0 and ±1 are rounded."""
     changed: Array = rows.copy()
     turns = changed[:, first : first + 9]
     whole = np.rint(turns)

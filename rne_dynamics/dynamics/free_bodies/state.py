@@ -126,22 +126,24 @@ def joint_coordinates(robot: RobotModel, states: BodyStates) -> tuple[Array, Arr
 
 def _coordinates(robot: RobotModel, motion: Array, near: Array) -> tuple[Array, Array]:
     turned, shifted = _in_joint_frames(robot, motion)
-    angles = _angles(turned)
     q, qd = np.empty(robot.nq), np.empty(robot.n)
-    for i, (_, kind, iq, iv) in enumerate(robot.topology.tolist()):
-        if kind == layout.FLOATING:
-            quaternion = rotation_quaternions(turned[i : i + 1])[0]
-            sign = -1.0 if quaternion @ near[iq + 3 : iq + 7] < 0.0 else 1.0
-            q[iq : iq + 3], q[iq + 3 : iq + 7] = shifted[i], sign * quaternion
-            qd[iv : iv + 6] = motion[i, RELATIVE_LINEAR : RELATIVE_LINEAR + 6]
-        elif robot.body_names[i] != robot.joint_names[iv]:
-            continue
-        elif kind == layout.PRISMATIC:
-            q[iq], qd[iv] = shifted[i, 2], motion[i, RELATIVE_LINEAR + 2]
-        else:
-            q[iq] = near[iq] + wrapped(angles[i] - near[iq])
-            qd[iv] = motion[i, RELATIVE_ANGULAR + 2]
+    _, kind, iq, iv = robot.topology.T
+    for i in np.flatnonzero(kind == layout.FLOATING):
+        quaternion = rotation_quaternions(turned[i : i + 1])[0]
+        sign = -1.0 if quaternion @ near[iq[i] + 3 : iq[i] + 7] < 0.0 else 1.0
+        q[iq[i] : iq[i] + 7] = *shifted[i], *(sign * quaternion)
+        qd[iv[i] : iv[i] + 6] = motion[i, RELATIVE_LINEAR : RELATIVE_LINEAR + 6]
+    slides, turns = (_leads(robot) & (kind == of) for of in (layout.PRISMATIC, layout.REVOLUTE))
+    q[iq[slides]], qd[iv[slides]] = shifted[slides, 2], motion[slides, RELATIVE_LINEAR + 2]
+    q[iq[turns]] = near[iq[turns]] + wrapped(_angles(turned[turns]) - near[iq[turns]])
+    qd[iv[turns]] = motion[turns, RELATIVE_ANGULAR + 2]
     return q, qd
+
+
+def _leads(robot: RobotModel) -> NDArray[np.bool_]:
+    """Which bodies' joints have a coordinate of their own, instead of a gear ratio to another's; shape (bodies,)."""
+    own = [robot.joint_names[iv] for iv in robot.topology[:, layout.VELOCITY_INDEX]]
+    return np.array([name == joint for name, joint in zip(robot.body_names, own, strict=True)], dtype=bool)
 
 
 def constraint_errors(robot: RobotModel, states: BodyStates) -> tuple[Array, Array]:
@@ -165,8 +167,7 @@ def motion_errors(system: MaximalSystem, motion: Array, near: Array) -> tuple[Ar
     position[kind == layout.FLOATING] = 0.0
     for i in np.flatnonzero(kind == layout.PRISMATIC):
         position[i, 2], position[i, 3:] = shifted[i, 2] - target[i], rotation_vector(tuple(turned[i].ravel()))
-    names = [robot.joint_names[iv] for iv in robot.topology[:, layout.VELOCITY_INDEX]]
-    lags = (kind == layout.REVOLUTE) & (np.array(robot.body_names) != np.array(names))  # q is the leader's own angle
+    lags = (kind == layout.REVOLUTE) & ~_leads(robot)  # q is the leader's own angle
     position[lags, 5] = wrapped(_angles(turned) - target)[lags]
     velocity = motion[:, RELATIVE_LINEAR : RELATIVE_LINEAR + 6] - system.along_axes(qd)
     return position, velocity
@@ -214,20 +215,14 @@ def _fitting_poses(system: MaximalSystem, states: BodyStates) -> BodyStates:
         before = np.abs(error).max()
         if before <= enough:
             break
-        matrix = _matrix(system, states)
         right = system.right_side(np.zeros_like(error), error, np.zeros(robot.n))
-        step = system.solve(matrix, right, states.near).acceleration
-        for part in (1.0, 0.5, 0.25, 0.125):
-            moved = displaced(states, part * step)
-            error_moved = _gaps(system, moved)
-            if np.abs(error_moved).max() < before:
-                break
-        else:
-            if before < 1e-12 * (10.0 + np.abs(states.position).max()):
-                break  # round-off
-            moved = displaced(states, step)
-            error_moved = _gaps(system, moved)
-        states, error = moved, error_moved
+        step = system.solve(_matrix(system, states), right, states.near).acceleration
+        trials = (displaced(states, part * step) for part in (1.0, 0.5, 0.25, 0.125))
+        nearer = next((trial for trial in trials if np.abs(_gaps(system, trial)).max() < before), None)
+        if nearer is None and before < 1e-12 * (10.0 + np.abs(states.position).max()):
+            break  # round-off
+        states = displaced(states, step) if nearer is None else nearer
+        error = _gaps(system, states)
     else:
         i, k = divmod(int(np.abs(error).argmax()), 6)
         raise SimulationError(

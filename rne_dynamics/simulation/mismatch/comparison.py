@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -242,11 +243,7 @@ def slowest_springs(found: Comparison, law: str) -> dict[float, float]:
     """By delay, s, the lowest spring frequency, Hz, from which on the law is stable at all; infinite for none."""
     lowest: dict[float, float] = {}
     for delay in sorted({case.delay for case in found.cases.values()}):
-        stable = math.inf
-        here = {case.spring_frequency: name for name, case in found.cases.items() if case.delay == delay}
-        for frequency in sorted(here, reverse=True):
-            if not found.results[here[frequency]][law].stable:
-                break
-            stable = frequency
-        lowest[delay] = stable
+        here = {case.spring_frequency: found.results[name][law].stable
+                for name, case in found.cases.items() if case.delay == delay}  # fmt: skip
+        lowest[delay] = min(takewhile(here.__getitem__, sorted(here, reverse=True)), default=math.inf)
     return lowest
