@@ -15,7 +15,7 @@ from rne_dynamics.errors import ArgumentError, SimulationError, refuse
 from rne_dynamics.model.inertia import Array, read_only, set_fields
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import rotation_about
-from rne_dynamics.simulation.mismatch.mismatch import Mismatch, check_known, three_numbers
+from rne_dynamics.simulation.mismatch.mismatch import Mismatch, check_known, check_number, three_numbers
 from rne_dynamics.simulation.plant.contact_law import (
     APART,
     BOX,
@@ -86,7 +86,7 @@ class SpringyBody:
         set_fields(self, **{name: three_numbers(f"{what} has the {name}", getattr(self, name))
                             for name in ("point", "normal", "size", "rpy")})  # fmt: skip
         for name in ("radius", "stiffness", "slip", "damping", "friction"):
-            _number(what, name, getattr(self, name), zero=name in ("damping", "friction"))
+            check_number(f"{what} has the {name}", getattr(self, name), zero=name in ("damping", "friction"))
         refuse(
             ArgumentError,
             (not any(self.normal), f"{what} has the normal {list(self.normal)}; its length must be above 0"),
@@ -125,7 +125,7 @@ class TouchingPoint:
         if not isinstance(self.link, str):
             raise ArgumentError(f"{what} is no name; write that of a link")
         set_fields(self, point=three_numbers(f"{what} has the point", self.point))
-        _number(what, "radius", self.radius, zero=True)
+        check_number(f"{what} has the radius", self.radius)
 
 
 @dataclass(frozen=True)
@@ -217,13 +217,6 @@ def _listed(name: str, values: Any) -> Sequence[Any]:
     if not isinstance(values, (list, tuple)):
         raise ArgumentError(f"surroundings: {name} is {values!r}; it must be a list")
     return values
-
-
-def _number(what: str, name: str, value: Any, *, zero: bool) -> None:
-    given = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if not given or value < 0.0 or (value == 0.0 and not zero):
-        allowed = "a finite number, not negative" if zero else "a finite number above 0"
-        raise ArgumentError(f"{what} has the {name} {value!r}; it must be {allowed}")
 
 
 _KEYS = ("bodies", "touching", "script")
