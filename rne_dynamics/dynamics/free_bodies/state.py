@@ -126,24 +126,22 @@ def joint_coordinates(robot: RobotModel, states: BodyStates) -> tuple[Array, Arr
 
 def _coordinates(robot: RobotModel, motion: Array, near: Array) -> tuple[Array, Array]:
     turned, shifted = _in_joint_frames(robot, motion)
+    angles = _angles(turned)
     q, qd = np.empty(robot.nq), np.empty(robot.n)
-    _, kind, iq, iv = robot.topology.T
-    for i in np.flatnonzero(kind == layout.FLOATING):
-        quaternion = rotation_quaternions(turned[i : i + 1])[0]
-        sign = -1.0 if quaternion @ near[iq[i] + 3 : iq[i] + 7] < 0.0 else 1.0
-        q[iq[i] : iq[i] + 7] = *shifted[i], *(sign * quaternion)
-        qd[iv[i] : iv[i] + 6] = motion[i, RELATIVE_LINEAR : RELATIVE_LINEAR + 6]
-    slides, turns = (_leads(robot) & (kind == of) for of in (layout.PRISMATIC, layout.REVOLUTE))
-    q[iq[slides]], qd[iv[slides]] = shifted[slides, 2], motion[slides, RELATIVE_LINEAR + 2]
-    q[iq[turns]] = near[iq[turns]] + wrapped(_angles(turned[turns]) - near[iq[turns]])
-    qd[iv[turns]] = motion[turns, RELATIVE_ANGULAR + 2]
+    for i, (_, kind, iq, iv) in enumerate(robot.topology.tolist()):
+        if kind == layout.FLOATING:
+            quaternion = rotation_quaternions(turned[i : i + 1])[0]
+            sign = -1.0 if quaternion @ near[iq + 3 : iq + 7] < 0.0 else 1.0
+            q[iq : iq + 3], q[iq + 3 : iq + 7] = shifted[i], sign * quaternion
+            qd[iv : iv + 6] = motion[i, RELATIVE_LINEAR : RELATIVE_LINEAR + 6]
+        elif robot.body_names[i] != robot.joint_names[iv]:
+            continue
+        elif kind == layout.PRISMATIC:
+            q[iq], qd[iv] = shifted[i, 2], motion[i, RELATIVE_LINEAR + 2]
+        else:
+            q[iq] = near[iq] + wrapped(angles[i] - near[iq])
+            qd[iv] = motion[i, RELATIVE_ANGULAR + 2]
     return q, qd
-
-
-def _leads(robot: RobotModel) -> NDArray[np.bool_]:
-    """Which bodies' joints have a coordinate of their own, instead of a gear ratio to another's; shape (bodies,)."""
-    own = [robot.joint_names[iv] for iv in robot.topology[:, layout.VELOCITY_INDEX]]
-    return np.array([name == joint for name, joint in zip(robot.body_names, own, strict=True)], dtype=bool)
 
 
 def constraint_errors(robot: RobotModel, states: BodyStates) -> tuple[Array, Array]:
@@ -167,7 +165,8 @@ def motion_errors(system: MaximalSystem, motion: Array, near: Array) -> tuple[Ar
     position[kind == layout.FLOATING] = 0.0
     for i in np.flatnonzero(kind == layout.PRISMATIC):
         position[i, 2], position[i, 3:] = shifted[i, 2] - target[i], rotation_vector(tuple(turned[i].ravel()))
-    lags = (kind == layout.REVOLUTE) & ~_leads(robot)  # q is the leader's own angle
+    names = [robot.joint_names[iv] for iv in robot.topology[:, layout.VELOCITY_INDEX]]
+    lags = (kind == layout.REVOLUTE) & (np.array(robot.body_names) != np.array(names))  # q is the leader's own angle
     position[lags, 5] = wrapped(_angles(turned) - target)[lags]
     velocity = motion[:, RELATIVE_LINEAR : RELATIVE_LINEAR + 6] - system.along_axes(qd)
     return position, velocity
