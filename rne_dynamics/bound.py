@@ -43,10 +43,10 @@ class Offer(NamedTuple):
     plain: Function
     #: Its machine code for a base at rest, None, or of a motion (12,); None where there is none.
     code: Callable[[Array | None], StateCode | None]
-    #: ``general(base, otherwise, name=…, doc=…)``: ``f(*inputs, out=None)`` without machine code.
-    general: Callable[..., Function]
+    #: ``general(base, otherwise, name=…, doc=…)``: ``f(*inputs, out=None)`` without machine code; by default `plain`.
+    general: Callable[..., Function] = lambda _base, otherwise, **_: otherwise
     #: What makes the function for users of one that fills or makes the output as machine code has it.
-    finished: Callable[[Function], Function]
+    finished: Callable[[Function], Function] = lambda fill: fill
 
 
 def offered(
@@ -81,7 +81,7 @@ def _of_arm(robot: Any, link: str) -> dict[str, Offer]:
 def _of_mechanism(robot: Any, link: str) -> dict[str, Offer]:
     plain = {**CLOSED_QUANTITIES, "assemble": assemble}
     options = {name: quantity.options for name, quantity in QUANTITIES.items()}
-    return {k: _only_coded(x.inputs, options.get(k, ()), partial(plain[k], robot), partial(code_of, robot, k))
+    return {k: Offer(x.inputs, options.get(k, ()), partial(plain[k], robot), partial(code_of, robot, k))
             for k, x in CLOSED.items()}  # fmt: skip
 
 
@@ -94,14 +94,9 @@ def _of_flexible_arm(robot: Any, link: str) -> dict[str, Offer]:
     functions: tuple[Function, ...] = joined_equations, joined_inverse, joined_forward
     plain = dict(zip(WITH_CODE, functions, strict=True))
     return {
-        k: _only_coded(inputs, ("base_motion",), partial(plain[k], robot), partial(arm_code, robot, k))
+        k: Offer(inputs, ("base_motion",), partial(plain[k], robot), partial(arm_code, robot, k))
         for k, (_, inputs) in WITH_CODE.items()
     }
-
-
-def _only_coded(inputs: tuple[str, ...], options: tuple[str, ...], plain: Function, code: Any) -> Offer:
-    """A quantity that is computed by its checked function where there is no machine code."""
-    return Offer(inputs, options, plain, code, lambda _base, otherwise, **_: otherwise, lambda fill: fill)
 
 
 #: What each kind of robot is called, and its quantities by name.

@@ -14,7 +14,7 @@ from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arguments import as_floats, state_arrays
 from rne_dynamics.dynamics.declared.quantity import check_out
 from rne_dynamics.dynamics.quantities import batched
-from rne_dynamics.errors import ArgumentError
+from rne_dynamics.errors import ArgumentError, refuse
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
@@ -121,10 +121,12 @@ def bind_batch(
             f"robot is a {type(robot).__name__}; batches are computed for an open arm (RobotModel) or a mechanism"
         )
     quantities = CLOSED_QUANTITIES if is_mechanism else batched()
-    if quantity not in quantities:
-        raise ArgumentError(f"quantity is {quantity!r}; it must be one of {', '.join(map(repr, quantities))}")
-    if engine not in get_args(Engine):
-        raise ArgumentError(f"engine is {engine!r}; it must be one of {', '.join(map(repr, get_args(Engine)))}")
-    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-        raise ArgumentError(f"threads is {threads!r}; it must be a positive integer, or None for all processors")
+    refuse(
+        ArgumentError,
+        (quantity not in quantities, f"quantity is {quantity!r}; it must be one of {', '.join(map(repr, quantities))}"),
+        (engine not in get_args(Engine),
+         f"engine is {engine!r}; it must be one of {', '.join(map(repr, get_args(Engine)))}"),
+        (threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1),
+         f"threads is {threads!r}; it must be a positive integer, or None for all processors"),
+    )  # fmt: skip
     return BatchFunction(robot, quantity, threads, engine)

@@ -20,7 +20,6 @@ from rne_dynamics.closed_chain.inverse_dynamics import (
     closed_inverse_dynamics,
     closed_kinetic_energy,
     closed_mass_matrix,
-    closed_potential_energy,
 )
 from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
 from rne_dynamics.dynamics.composite.mass_matrix import Method as MassMethod
@@ -214,9 +213,8 @@ def potential_energy(robot: RigidRobot, q: ArrayLike) -> Array:
 
     Its gradient is `gravity_torque`, whose parameters and errors it has.
     """
-    if not isinstance(robot, RobotModel):
-        return closed_potential_energy(as_mechanism(robot), q)
-    return open_potential_energy(robot, q)
+    q = all_joints(robot, q)
+    return open_potential_energy(robot.open_tree, q)
 
 
 def center_of_mass(robot: RigidRobot, q: ArrayLike) -> Array:

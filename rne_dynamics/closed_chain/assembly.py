@@ -26,7 +26,7 @@ from rne_dynamics.closed_chain.independence import (
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.rows import ASSEMBLE, MOVE, Start, States, empty_rows, posture_rows, rows_kernel, run
 from rne_dynamics.closed_chain.specialised import by_own_code
-from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, settle, tree_workspace
+from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, settle, tree_of
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.errors import ArgumentError, AssemblyError, no_inertia
@@ -81,13 +81,13 @@ def nearest_state(mechanism: Mechanism, start: Array, q: Array, qd: Array) -> tu
     contradict each other by what the encoders are off: they move as little as can be. `AssemblyError` where the loops
     do not close within `DISAGREEMENT` of the positions.
     """
-    packed = pack(mechanism)
-    work, tree, actuated = workspace(packed), tree_workspace(packed), mechanism.actuated
+    packed, actuated = pack(mechanism), mechanism.actuated
+    tree = tree_of(packed, generic_rank(mechanism).total)
     posture, velocity = np.array(start), np.zeros(len(start))
     posture[actuated], velocity[actuated] = q, qd
-    tree.extra[actuated] = _MEASURED * np.diagonal(mass_matrix(mechanism.robot, posture)).max()
-    failed, _, _ = settle(packed, work, tree, generic_rank(mechanism).total, posture, velocity)
-    residual = packed.row_scale * evaluated(packed, work, posture).residual
+    tree.memory.extra[actuated] = _MEASURED * np.diagonal(mass_matrix(mechanism.robot, posture)).max()
+    failed, _ = settle(tree, posture, velocity)
+    residual = packed.row_scale * evaluated(packed, tree.work, posture).residual
     missed = np.abs(posture[actuated] - q) / packed.column_scale[actuated]
     if failed != DETERMINED:
         raise no_inertia(mechanism.robot.joint_names[failed], mechanism.name)
@@ -111,9 +111,7 @@ def starting_velocity(mechanism: Mechanism, q_tree: Array, qd: Array) -> tuple[A
     if largest == 0.0:
         return np.zeros_like(q_tree), False
     along = _along_branch(mechanism, q_tree, qd, _ASIDE / largest) if coordinates else None
-    if along is not None:
-        return along, False
-    return least_velocity(mechanism, q_tree, qd), False
+    return least_velocity(mechanism, q_tree, qd) if along is None else along, False
 
 
 def _along_branch(mechanism: Mechanism, q_tree: Array, qd: Array, h: float) -> Array | None:

@@ -42,7 +42,7 @@ from rne_dynamics.compiling.jit import helper
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
-from rne_dynamics.spatial.rows import copy_into, product, transposed_times
+from rne_dynamics.spatial.rows import product, transposed_times
 
 #: Change of a joint, rad or lengths of the mechanism, after which a posture is closed to round-off: the next would be
 #: its square.
@@ -110,7 +110,7 @@ def _settled(fill: Callable[..., Any]) -> Callable[..., int]:
 @_settled
 def closed_posture(packed: Packed, work: Work, base: Array, posture: Array, T: Array, out: Array) -> None:
     """Positions of all joints of the tree, (tree n,)."""
-    copy_into(out, posture)
+    out[:] = posture
 
 
 @_settled

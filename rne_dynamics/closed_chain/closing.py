@@ -20,7 +20,7 @@ from rne_dynamics.spatial.householder import (
     smallest_bound,
     solve_upper,
 )
-from rne_dynamics.spatial.rows import add_scaled, copy_into, matrix_times, product
+from rne_dynamics.spatial.rows import add_scaled, matrix_times, product
 
 # what the kernels return
 DONE = 0
@@ -46,7 +46,7 @@ _TRIALS, _SMALLEST_PART, _STRIDES = 80, 1e-3, 20000
 
 @helper
 def factor_clusters(packed: Packed, work: Work) -> None:
-    """Fill and factor `work.block`."""
+    """Fill and factor `work.block`; fill `work.ranks`."""
     for c in range(packed.clusters.shape[0] - 1):
         (p0, a0, r0), (p1, a1, r1) = packed.clusters[c], packed.clusters[c + 1]
         n, width = p1 - p0, p1 - p0 + a1 - a0
@@ -55,16 +55,7 @@ def factor_clusters(packed: Packed, work: Work) -> None:
             for k in range(width):
                 j = packed.passive[p0 + k] if k < n else packed.actuated[packed.drivers[a0 + k - n]]
                 work.block[r, k] = packed.row_scale[row] * work.K[row, j] * packed.column_scale[j]
-        factor(work.block, r0, r1 - r0, n, width, work.pivots, work.factors, p0)
-
-
-@helper
-def _rank(work: Work, r0: int, m: int, n: int) -> int:
-    """Rank of the factored cluster, read off its triangle."""
-    rank = 0
-    while rank < min(m, n) and abs(work.block[r0 + rank, rank]) > 1e-10 * abs(work.block[r0, 0]):
-        rank += 1
-    return rank
+        work.ranks[c] = factor(work.block, r0, r1 - r0, n, width, work.pivots, work.factors, p0)
 
 
 @helper
@@ -76,10 +67,9 @@ def passive_answer(packed: Packed, work: Work, values: Array, out: Array) -> flo
     out[:] = 0.0
     square, side = 0.0, np.empty(values.shape[0])
     for c in range(packed.clusters.shape[0] - 1):
-        (p0, _, r0), (p1, _, r1) = packed.clusters[c], packed.clusters[c + 1]
+        (p0, _, r0), r1, rank = packed.clusters[c], packed.clusters[c + 1, 2], work.ranks[c]
         for r in range(r0, r1):
             side[r] = packed.row_scale[packed.constraints[r]] * values[packed.constraints[r]]
-        rank = _rank(work, r0, r1 - r0, p1 - p0)
         apply_transpose(work.block, r0, r1 - r0, rank, work.factors, p0, side)
         square += product(side[r0 : r0 + rank], side[r0 : r0 + rank])
         solve_upper(work.block, r0, rank, side, r0)
@@ -119,7 +109,7 @@ def _close(packed: Packed, work: Work, q: Array, reach: float) -> int:
     square, left, before = np.inf, np.inf, np.inf
     part, size, moved = 0.0, 0.0, 0.0
     for _ in range(_TRIALS):
-        copy_into(trial, q)
+        trial[:] = q
         add_scaled(trial, part, step)
         apart(constraints_kernel, (packed, work, trial, rest))
         new = merit(packed, work)
@@ -131,7 +121,7 @@ def _close(packed: Packed, work: Work, q: Array, reach: float) -> int:
         if moved > reach or not np.isfinite(new):
             return NOT_CLOSED
         square = new
-        copy_into(q, trial)
+        q[:] = trial
         factor_clusters(packed, work)
         before = left
         left = passive_answer(packed, work, work.residual, step)
@@ -175,8 +165,8 @@ def clusters_distance(packed: Packed, work: Work) -> float:
     """Lower bound of the smallest singular value of the factored blocks; 0 where their rank is not full."""
     smallest, scratch = np.inf, np.empty(packed.column_scale.shape[0])
     for c in range(packed.clusters.shape[0] - 1):
-        (p0, _, r0), (p1, _, r1) = packed.clusters[c], packed.clusters[c + 1]
-        if _rank(work, r0, r1 - r0, p1 - p0) < p1 - p0:
+        (p0, _, r0), p1 = packed.clusters[c], packed.clusters[c + 1, 0]
+        if work.ranks[c] < p1 - p0:
             return 0.0
         smallest = min(smallest, smallest_bound(work.block, r0, p1 - p0, scratch))
     return smallest
@@ -197,7 +187,7 @@ def assemble_kernel(packed: Packed, work: Work, target: Array, q: Array) -> int:
     first = speed <= NEAR
     part, reach = (1.0, 2.0 * CORRECTION) if first else (0.0, np.inf)
     for _ in range(_STRIDES):
-        copy_into(q, saved)
+        q[:] = saved
         add_scaled(q, part, way)
         if part == 1.0:
             put_actuated(packed, target, q)
@@ -205,16 +195,16 @@ def assemble_kernel(packed: Packed, work: Work, target: Array, q: Array) -> int:
             # so near a singular posture Newton's method may have taken another branch to it; a parallelogram passes
             # the posture in which it lies flat along its tangent, as inertia would carry it
             if first and clusters_distance(packed, work) < BRANCHES_MEET:
-                copy_into(q, saved)
+                q[:] = saved
                 part, reach, first = 0.0, np.inf, False
                 continue
             if part == 1.0:
                 return DONE
             speed = tangent(packed, work, target, q, way)
-            copy_into(saved, q)
+            saved[:] = q
             part, reach = min(1.0, STRIDE / max(speed, STRIDE)), CORRECTION
             continue
-        copy_into(q, saved)
+        q[:] = saved
         if part == 0.0 or (part * speed < 1e-6 and not first):
             return NOT_CLOSED
         # not in one step, then: close at the start, and step from there
@@ -243,8 +233,7 @@ def motion_map_kernel(packed: Packed, work: Work, T: Array) -> tuple[int, float]
         n = p1 - p0
         for place in range(a0, a1):
             column, a = n + place - a0, packed.drivers[place]
-            for r in range(n):
-                rates[r] = work.block[r0 + r, column]
+            rates[:n] = work.block[r0 : r0 + n, column]
             for r in range(r0 + n, r1):
                 if abs(work.block[r, column]) > DEPENDENT:
                     status = OVER_ACTUATED

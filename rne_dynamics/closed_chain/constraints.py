@@ -277,8 +277,7 @@ def cut_loads(
     """
     X, frames = world_poses(packed.topology, packed.parameters, q), packed.loop_frames
     loads[:, :] = 0.0
-    for i in range(wrenches.shape[0]):
-        put_pair(loads, i, 0, pair_at(wrenches, i, 0))
+    loads[: wrenches.shape[0]] = wrenches
     k = 0
     for loop in range(packed.loop_bodies.shape[0]):
         a, b = packed.loop_bodies[loop, 0], packed.loop_bodies[loop, 1]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 
@@ -51,38 +51,28 @@ def nearest_posture(mechanism: Mechanism, q_tree: Array) -> tuple[Array, Array]:
     """
     packed = pack(mechanism)
     work = workspace(packed)
-    here, passive = q_tree.copy(), mechanism.passive
-    damping = 1e-2
-    residual: Array = evaluated(packed, work, here).residual.copy()
+    here, passive, damping = q_tree.copy(), mechanism.passive, 1e-2
     for _ in range(200):
-        scaled, K = packed.row_scale * residual, scaled_jacobian(packed, work)[:, passive]
+        scaled = packed.row_scale * evaluated(packed, work, here).residual
+        K = scaled_jacobian(packed, work)[:, passive]
         step = np.linalg.solve(K.T @ K + damping * np.eye(len(passive)), K.T @ scaled)
         trial = here.copy()
         trial[passive] -= step * packed.column_scale[passive]
-        new = evaluated(packed, work, trial).residual.copy()
-        better = bool(np.linalg.norm(packed.row_scale * new) < np.linalg.norm(scaled))
+        better = np.linalg.norm(packed.row_scale * evaluated(packed, work, trial).residual) < np.linalg.norm(scaled)
         damping *= 0.3 if better else 10.0
-        if better:
-            here, residual = trial, new
-        else:
-            evaluated(packed, work, here)
+        here = trial if better else here
         if np.abs(step).max(initial=0.0) < 1e-10:
             break
-    return here, residual
+    return here, evaluated(packed, work, here).residual
 
 
-class Combinations(NamedTuple):
-    """Combinations of the constraints, one a row, (…, constraints)."""
+def combinations(packed: Packed, work: Work) -> tuple[Array, Array]:
+    """The constraints that count at the posture evaluated in `work`: combinations of all, one a row, (…, constraints).
 
-    #: What determines how the passive joints move: one for each, less their idle freedoms.
-    passive: Array
-    #: What is left when the passive joints have done all they can, for each relation that the actuated joints must keep
-    #: among themselves; none where they are independent.
-    actuated: Array
-
-
-def combinations(packed: Packed, work: Work) -> Combinations:
-    """The constraints that count at the posture evaluated in `work`."""
+    First what determines how the passive joints move: one for each, less their idle freedoms. Then what is left when
+    these have done all they can, for each relation that the actuated joints must keep among themselves; none where they
+    are independent.
+    """
     scaled = scaled_jacobian(packed, work)
     m = len(packed.constraints)
     passive, actuated = [np.empty((0, m))], [np.empty((0, m))]
@@ -96,7 +86,7 @@ def combinations(packed: Packed, work: Work) -> Combinations:
             part = np.zeros((chosen.shape[1], m))
             part[:, rows] = chosen.T * packed.row_scale[rows]
             parts.append(part)
-    return Combinations(np.vstack(passive), np.vstack(actuated))
+    return np.vstack(passive), np.vstack(actuated)
 
 
 @lru_cache(maxsize=16)
@@ -104,7 +94,8 @@ def independent_joints(mechanism: Mechanism, preferred: tuple[int, ...] = ()) ->
     """Places of actuated joints that determine the others, `preferred` among them if they can; `None` where all do."""
     packed = pack(mechanism)
     work = evaluated(packed, workspace(packed), mechanism.posture)
-    relations = combinations(packed, work).actuated @ work.K[:, mechanism.actuated]
+    _, among_actuated = combinations(packed, work)
+    relations = among_actuated @ work.K[:, mechanism.actuated]
     if not len(relations):
         return None
     # the joints that the relations determine best are left to them: Gaussian elimination with full pivoting

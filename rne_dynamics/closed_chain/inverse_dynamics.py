@@ -300,11 +300,6 @@ def closed_kinetic_energy(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike) -> 
     return momentum.kinetic_energy(mechanism.robot, posture, np.array(rates).reshape((*lead, rows.shape[1])))
 
 
-def closed_potential_energy(mechanism: Mechanism, q: ArrayLike) -> Array:
-    """Energy in the gravity field, J, zero where the mass centre is at the base's origin; shape (…)."""
-    return momentum.potential_energy(mechanism.robot, assemble(mechanism, q))
-
-
 CLOSED_QUANTITIES: Mapping[str, Callable[..., Array]] = MappingProxyType(
     {
         "inverse_dynamics": closed_inverse_dynamics, "forward_dynamics": closed_forward_dynamics,

@@ -62,10 +62,11 @@ class Work(NamedTuple):
     #: The wrenches w_k at B's origin in world axes, force before moment, (constraints, 6); `constraints_kernel` fills
     #: these four.
     rows: Array
-    #: The factored passive blocks, cluster under cluster, with the drivers' columns behind them.
+    #: The factored passive blocks, cluster under cluster, with the drivers' columns behind them, and their ranks.
     block: Array
     factors: Array
     pivots: NDArray[np.int64]
+    ranks: NDArray[np.int64]
 
 
 @lru_cache(maxsize=16)
@@ -95,7 +96,7 @@ def workspace(packed: Packed) -> Work:
     m, n = packed.row_scale.shape[0], packed.column_scale.shape[0]
     return Work(
         np.zeros(m), np.zeros(m), np.zeros((m, n)), np.zeros((m, 6)), np.zeros((m, packed.width)), np.zeros(n),
-        np.zeros(n, dtype=np.int64),
+        np.zeros(n, dtype=np.int64), np.zeros(packed.clusters.shape[0] - 1, dtype=np.int64),
     )  # fmt: skip
 
 

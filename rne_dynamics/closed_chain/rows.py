@@ -5,7 +5,6 @@ One kernel with a task instead of four kernels: each of them would contain all o
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -24,14 +23,14 @@ from rne_dynamics.closed_chain.closing import (
 from rne_dynamics.closed_chain.constraints import CUT_COLUMNS, cut_forces, cut_loads
 from rne_dynamics.closed_chain.independence import INCONSISTENT, independent_joints, nearest_posture, refusal
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
-from rne_dynamics.closed_chain.tree_coordinates import closed_mass_matrix_helper, open_torque
+from rne_dynamics.closed_chain.tree_coordinates import closed_terms_kernel, open_torque
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.declared.arguments import vectors
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.spatial.rows import copy_into, product, transposed_times
+from rne_dynamics.spatial.rows import product
 
 #: Where assembly starts: a posture of all joints of the tree, (…, tree n); ``"previous"``: every row from the row
 #: before, the first from the mechanism's posture; `None`: every row from the mechanism's posture.
@@ -44,16 +43,9 @@ def tree_vectors(mechanism: Mechanism, name: str, value: ArrayLike) -> Array:
     return vectors(name, value, width, f"it must be (..., {width}), all joints of {mechanism.name!r}'s tree")
 
 
-def broadcast_rows(array: Array, lead: tuple[int, ...]) -> Array:
-    """An array (…, n) broadcast to leading dimensions, as rows."""
-    rows = np.broadcast_to(array, (*lead, array.shape[-1])).reshape(math.prod(lead), array.shape[-1])
-    return np.array(rows, dtype=np.float64, order="C")
-
-
 def posture_rows(mechanism: Mechanism, q_tree: ArrayLike) -> Array:
-    """Positions of all joints of the tree, (…, tree n), as rows."""
-    array = tree_vectors(mechanism, "q_tree", q_tree)
-    return broadcast_rows(array, array.shape[:-1])
+    """Positions of all joints of the tree, (…, tree n), as new rows."""
+    return np.array(tree_vectors(mechanism, "q_tree", q_tree), order="C").reshape(-1, mechanism.robot.nq)
 
 
 def start_rows(mechanism: Mechanism, start: Start, lead: tuple[int, ...]) -> tuple[Array, bool]:
@@ -66,16 +58,16 @@ def start_rows(mechanism: Mechanism, start: Start, lead: tuple[int, ...]) -> tup
     if array.ndim == 1:
         return array.reshape(1, -1).copy(), False
     try:
-        return broadcast_rows(array, lead), False
+        return np.array(np.broadcast_to(array, (*lead, array.shape[-1])), order="C").reshape(-1, array.shape[-1]), False
     except ValueError:
         raise ArgumentError(f"start has shape {array.shape}; its rows do not broadcast to {lead}") from None
 
 
-# tasks: each includes those before it, and fills more of `Rows`
+# tasks, and what they fill of `Rows`
 ASSEMBLE = 0  # postures
-MOVE = 1  # T, smallest, velocity, and acceleration at q̈ = 0 of the actuated joints
-TERMS = 2  # M, bias
-INVERSE = 3  # acceleration, force, tau, cuts; instead of M and bias
+MOVE = 1  # and T, smallest, velocity, and acceleration at q̈ = 0 of the actuated joints
+TERMS = 2  # postures, T, M, bias
+INVERSE = 3  # as MOVE, and acceleration, force, tau, cuts
 
 
 class Rows(NamedTuple):
@@ -124,45 +116,53 @@ def rows_kernel(packed: Packed, work: Work, task: int, follow: bool, states: Sta
     starts, base, q, qd, qdd, wrenches = states
     for b in range(q.shape[0]):
         if follow and b > 0:
-            copy_into(rows.postures[b], rows.postures[b - 1])
+            rows.postures[b] = rows.postures[b - 1]
         else:
-            copy_into(rows.postures[b], starts[b if starts.shape[0] > 1 else 0])
-        status = apart(assemble_kernel, (packed, work, q[b], rows.postures[b]))
+            rows.postures[b] = starts[b if starts.shape[0] > 1 else 0]
+        at = base[b if base.shape[0] > 1 else 0]
+        loads = wrenches[b if wrenches.shape[0] > 1 else 0]
+        if task == TERMS:
+            given = (packed, work, at, q[b], qd[b], loads, rows.postures[b], rows.T[b], rows.M[b], rows.bias[b])
+            status = apart(closed_terms_kernel, given)
+        else:
+            status = apart(assemble_kernel, (packed, work, q[b], rows.postures[b]))
         if status != DONE:
             return status, b
-        if task == ASSEMBLE:
+        if task == ASSEMBLE or task == TERMS:
             continue
         status, rows.smallest[b] = apart(motion_map_kernel, (packed, work, rows.T[b]))
         if status == SINGULAR or (status == OVER_ACTUATED and task != MOVE):
             return status, b
-        posture, velocity, acceleration = rows.postures[b], rows.velocity[b], rows.acceleration[b]
-        apart(drift_kernel, (packed, work, rows.T[b], posture, qd[b], velocity, acceleration))
-        if task == MOVE:
-            continue
-        at = base[b if base.shape[0] > 1 else 0]
-        loads = wrenches[b if wrenches.shape[0] > 1 else 0]
-        apart(_dynamics_kernel, (packed, work, task, at, qdd[b], loads, rows, b))  # a node's start needs none of it
+        apart(drift_kernel, (packed, work, rows.T[b], rows.postures[b], qd[b], rows.velocity[b], rows.acceleration[b]))
+        if task == INVERSE:
+            apart(_inverse_kernel, (packed, work, at, qdd[b], loads, rows, b))  # a node's start needs none of it
     return DONE, 0
 
 
 @kernel
-def _dynamics_kernel(
-    packed: Packed, work: Work, task: int, base: Array, qdd: Array, loads: Array, rows: Rows, b: int
+def _inverse_kernel(
+    packed: Packed, work: Work, base: Array, qdd: Array, loads: Array, rows: Rows, b: int
 ) -> None:
-    """TERMS or INVERSE of row `b`, which moves already."""
+    """INVERSE of row `b`, which moves already."""
     posture, velocity, acceleration = rows.postures[b], rows.velocity[b], rows.acceleration[b]
-    if task == TERMS:
-        open_torque(packed, base, posture, velocity, acceleration, loads, rows.tau[b])
-        transposed_times(rows.T[b], rows.tau[b], rows.bias[b])
-        closed_mass_matrix_helper(packed, posture, rows.T[b], rows.M[b])
-        return
     for i in range(acceleration.shape[0]):
         acceleration[i] += product(rows.T[b, i], qdd)
-    cut = np.empty((packed.topology.shape[0], 6))
     open_torque(packed, base, posture, velocity, acceleration, loads, rows.tau[b])
     cut_forces(packed, work, rows.tau[b], rows.force[b])
-    cut_loads(packed, work, posture, rows.force[b], loads, rows.cuts[b], cut)
-    open_torque(packed, base, posture, velocity, acceleration, cut, rows.tau[b])
+    closed_efforts(
+        packed, work, base, posture, velocity, acceleration, rows.force[b], loads, rows.cuts[b], rows.tau[b]
+    )
+
+
+@kernel
+def closed_efforts(
+    packed: Packed, work: Work, base: Array, q: Array, v: Array, a: Array, force: Array, loads: Array, cuts: Array,
+    out: Array,
+) -> None:  # fmt: skip
+    """Efforts of the open tree with the constraints' forces (constraints,) at the cuts; q is evaluated in `work`."""
+    cut = np.empty((packed.topology.shape[0], 6))
+    cut_loads(packed, work, q, force, loads, cuts, cut)
+    open_torque(packed, base, q, v, a, cut, out)
 
 
 def empty_rows(mechanism: Mechanism, rows: int) -> Rows:

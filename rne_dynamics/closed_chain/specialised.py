@@ -29,7 +29,6 @@ from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.dynamics.declared.specialised import kept_code, rounded_turns
 from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import ROTATION
 from rne_dynamics.model.mechanism import ROTATION_A, ROTATION_B, Mechanism
 from rne_dynamics.spatial.householder import to_front
 from rne_dynamics.straight_line.recipe import Iteration, Recipe
@@ -116,7 +115,7 @@ def _samples(mechanism: Mechanism) -> tuple[Array, Array, Array, bool] | None:
 
     In plain Python: the general kernels, which take seconds to compile, may never be needed.
     """
-    packed, rng, found, maps = pack(mechanism), Dice(1), [], []
+    packed, rng, found = pack(mechanism), Dice(1), []
     work, python, q = workspace(packed), PlainKernels({}, np.zeros), mechanism.posture[mechanism.actuated]
     start = np.array(mechanism.posture)
     if python(assemble_kernel)(packed, work, q, start) != DONE:
@@ -127,11 +126,11 @@ def _samples(mechanism: Mechanism) -> tuple[Array, Array, Array, bool] | None:
         if python(assemble_kernel)(packed, work, target, posture) == DONE:
             status, distance = python(motion_map_kernel)(packed, work, T)
             if status == DONE and distance > BRANCHES_MEET:
-                found.append(posture)
-                maps.append(T)
+                found.append((posture, T))
     if len(found) < 2:
         return None
-    return start, found[0], found[1], all(np.abs(T - maps[0]).max() < _STRAIGHT for T in maps)
+    (here, of_here), (there, _), *_ = found
+    return start, here, there, all(np.abs(T - of_here).max() < _STRAIGHT for _, T in found)
 
 
 def _rows(function: Callable[..., int]) -> Callable[..., int]:
@@ -151,10 +150,8 @@ def _step_rows(packed: Packed, base: Array, straight: bool, target: Any, q: Any,
 
 def _rounded(packed: Packed) -> Packed:
     """With entries of rotations within round-off of 0 or ±1 rounded."""
-    frames = packed.loop_frames
-    for first in (ROTATION_A, ROTATION_B):
-        frames = rounded_turns(frames, first)
-    return packed._replace(parameters=rounded_turns(packed.parameters, ROTATION), loop_frames=frames)
+    frames = rounded_turns(rounded_turns(packed.loop_frames, ROTATION_A), ROTATION_B)
+    return packed._replace(parameters=rounded_turns(packed.parameters), loop_frames=frames)
 
 
 def _in_order(A: Array, top: int, m: int, n: int, j: int, pivots: NDArray[np.int64], place: int) -> float:

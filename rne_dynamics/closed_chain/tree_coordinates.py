@@ -28,17 +28,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.closing import (
     DONE,
     assemble_kernel,
     drift_kernel,
+    factor_clusters,
     largest_change,
     motion_map_kernel,
+    passive_answer,
 )
 from rne_dynamics.closed_chain.constraints import constraints_kernel
-from rne_dynamics.closed_chain.packed import Packed, Work
+from rne_dynamics.closed_chain.packed import Packed, Work, workspace
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel, rare_kernel, routine
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
@@ -47,8 +48,8 @@ from rne_dynamics.dynamics.declared.arguments import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
-from rne_dynamics.spatial.householder import apply_transpose, factor, solve_upper
-from rne_dynamics.spatial.rows import add_scaled, copy_into, matrix_times, product, transposed_times
+from rne_dynamics.spatial.householder import solve_upper
+from rne_dynamics.spatial.rows import add_scaled, matrix_times, product, transposed_times
 
 #: What the kernels return where the motion is determined; else the tree's joint that moves no inertia.
 DETERMINED = -1
@@ -67,11 +68,6 @@ _CORRECTIONS = 12
 class TreeWork(NamedTuple):
     """The velocities that the loops allow at a state, and the metric; n joints of the tree."""
 
-    #: K, lengths in the mechanism's own, factored with column pivoting; shapes (constraints, n), (n,), (n,). The last n
-    #: − rank pivots are independent.
-    block: Array
-    factors: Array
-    pivots: NDArray[np.int64]
     #: Null space of K in its first n − rank rows, these times M + `extra`, and T (M + `extra`) Tᵀ; shape (n, n).
     T: Array
     MT: Array
@@ -85,36 +81,39 @@ class TreeWork(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """A mechanism for `tree_accelerations`: from `pack`, `workspace`, `tree_workspace` and `generic_rank`."""
+    """A mechanism for the kernels, and their memory, for one thread."""
 
+    #: With all joints in one cluster, as its passive ones: `work` then has all of K, factored with column pivoting, and
+    #: the rank that is used; the last n − rank pivots are independent.
     packed: Packed
     work: Work
     memory: TreeWork
+    #: Number of independent constraints at postures around, from `generic_rank`.
     rank: int
 
 
-def tree_workspace(packed: Packed) -> TreeWork:
-    """Memory for the kernels, for one thread."""
+def tree_of(packed: Packed, rank: int) -> Tree:
+    """The tree of a mechanism from `pack`, with new memory."""
     m, n = packed.row_scale.shape[0], packed.column_scale.shape[0]
+    whole = packed._replace(
+        passive=np.arange(n), drivers=np.arange(0), constraints=np.arange(m),
+        clusters=np.array([[0, 0, 0], [n, 0, m]]), width=n,
+    )  # fmt: skip
     T, MT, G, M = np.zeros((4, n, n))
-    return TreeWork(
-        np.zeros((m, n)), np.zeros(n), np.zeros(n, dtype=np.int64), T, MT, G, M, np.zeros(n), np.zeros(n)
-    )
+    return Tree(whole, workspace(whole), TreeWork(T, MT, G, M, np.zeros(n), np.zeros(n)), rank)
 
 
 @routine
-def tangent(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: Array) -> tuple[int, float]:
-    """Evaluate the constraints and the metric at a state; fill `tree` but for `extra`.
+def tangent(tree: Tree, q: Array, v: Array) -> float:
+    """Evaluate the constraints and the metric at a state; fill `tree.memory` but for `extra`.
 
-    Returns the rank that is used, below the one given only where pivots are lost, and the last pivot as a part of the
-    first.
+    The rank in `tree.work` becomes the one that is used, below `tree.rank` only where pivots are lost. Returns the last
+    pivot as a part of the first.
     """
+    packed, work, memory, rank = tree
     apart(constraints_kernel, (packed, work, q, v))
-    block, (m, n) = tree.block, tree.block.shape
-    for r in range(m):
-        for j in range(n):
-            block[r, j] = packed.row_scale[r] * work.K[r, j] * packed.column_scale[j]
-    found = factor(block, 0, m, n, n, tree.pivots, tree.factors, 0)
+    factor_clusters(packed, work)
+    n, block, found = q.shape[0], work.block, work.ranks[0]
     first = abs(block[0, 0]) if found > 0 else 1.0
     while rank < found and abs(block[rank, rank]) > STRONG * first:
         rank += 1
@@ -124,110 +123,96 @@ def tangent(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: 
     rank = min(rank, found)
     while rank > 0 and abs(block[rank - 1, rank - 1]) < LOST * first:
         rank -= 1
+    work.ranks[0] = rank
     right = np.empty(n)
+    memory.T[:, :] = 0.0
     for c in range(n - rank):
-        for r in range(rank):
-            right[r] = block[r, rank + c]
-        _put_dependent(packed, tree, rank, right, tree.T[c])
-        free = tree.pivots[rank + c]
-        tree.T[c, free] = packed.column_scale[free]
-    apart(mass_matrix_kernel, (Arm(packed.topology, packed.parameters, None, None), q, tree.M))
-    apart(inertia_scale_kernel, (packed.topology, packed.parameters, q, tree.scale))
+        right[:rank] = block[:rank, rank + c]
+        solve_upper(block, 0, rank, right, 0)
+        for k in range(rank):
+            j = work.pivots[k]
+            memory.T[c, j] = -packed.column_scale[j] * right[k]
+        free = work.pivots[rank + c]
+        memory.T[c, free] = packed.column_scale[free]
+    apart(mass_matrix_kernel, (Arm(packed.topology, packed.parameters, None, None), q, memory.M))
+    apart(inertia_scale_kernel, (packed.topology, packed.parameters, q, memory.scale))
     for c in range(n - rank):
-        matrix_times(tree.M, tree.T[c], tree.MT[c])
+        matrix_times(memory.M, memory.T[c], memory.MT[c])
         for i in range(n):
-            tree.MT[c, i] += tree.extra[i] * tree.T[c, i]
+            memory.MT[c, i] += memory.extra[i] * memory.T[c, i]
         for e in range(c + 1):
-            tree.G[c, e] = product(tree.T[c], tree.MT[e])
-            tree.G[e, c] = tree.G[c, e]
-    return rank, last
-
-
-@helper
-def _put_dependent(packed: Packed, tree: TreeWork, rank: int, right: Array, out: Array) -> None:
-    """out = −x for R x = right in the places of the first `rank` pivots, 0 in the others; `right` is written over."""
-    solve_upper(tree.block, 0, rank, right, 0)
-    out[:] = 0.0
-    for k in range(rank):
-        j = tree.pivots[k]
-        out[j] = -packed.column_scale[j] * right[k]
+            memory.G[c, e] = product(memory.T[c], memory.MT[e])
+            memory.G[e, c] = memory.G[c, e]
+    return last
 
 
 @routine
-def solve_free(tree: TreeWork, rank: int, right: Array, out: Array) -> int:
+def solve_free(tree: Tree, right: Array, out: Array) -> int:
     """Solve G x = right (freedoms,) and add Tᵀ x to `out`; DETERMINED, or the joint that moves no inertia."""
-    n, freedoms = tree.T.shape[0], tree.T.shape[0] - rank
-    answer, factored = np.zeros(freedoms), np.empty((freedoms, freedoms))
+    memory, freedoms = tree.memory, right.shape[0]
+    answer = np.zeros(freedoms)
     for c in range(freedoms):
-        for i in range(n):
-            answer[c] += tree.scale[i] * tree.T[c, i] * tree.T[c, i]
-        for e in range(freedoms):
-            factored[c, e] = tree.G[c, e]
-    failed = scaled_cholesky_solve(factored, right, answer, answer)
+        for i in range(out.shape[0]):
+            answer[c] += memory.scale[i] * memory.T[c, i] * memory.T[c, i]
+    failed = scaled_cholesky_solve(memory.G[:freedoms, :freedoms].copy(), right, answer, answer)
     if failed >= 0:
-        return int(tree.pivots[rank + failed])
+        return int(tree.work.pivots[tree.work.ranks[0] + failed])
     for c in range(freedoms):
-        add_scaled(out, answer[c], tree.T[c])
+        add_scaled(out, answer[c], memory.T[c])
     return DETERMINED
 
 
 @routine
-def least(packed: Packed, work: Work, tree: TreeWork, rank: int, values: Array, out: Array) -> tuple[int, float]:
+def least(tree: Tree, values: Array, out: Array) -> tuple[int, float]:
     """Fill `out` with the x of least xᵀ (M + extra) x for K x = −values; also the norm of what it answers."""
-    m, n = tree.block.shape
-    side, right = np.empty(m), np.empty(n - rank)
-    for r in range(m):
-        side[r] = packed.row_scale[r] * values[r]
-    apply_transpose(tree.block, 0, m, rank, tree.factors, 0, side)
-    answered = np.sqrt(product(side[:rank], side[:rank]))
-    _put_dependent(packed, tree, rank, side, out)
-    for c in range(n - rank):
-        right[c] = -product(tree.MT[c], out)
-    return solve_free(tree, rank, right, out), answered
+    packed, work, memory, _ = tree
+    answered, right = passive_answer(packed, work, values, out), np.empty(out.shape[0] - work.ranks[0])
+    for c in range(right.shape[0]):
+        right[c] = -product(memory.MT[c], out)
+    return solve_free(tree, right, out), answered
 
 
 @kernel
-def settle(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: Array) -> tuple[int, int, float]:
+def settle(tree: Tree, q: Array, v: Array) -> tuple[int, float]:
     """Put a state on the loops in place, by the least change in the metric; `tangent` is evaluated there.
 
-    Returns DETERMINED or a joint, and the rank and last pivot there.
+    Returns DETERMINED or a joint, and the last pivot there.
     """
+    packed, work, _, _ = tree
     step, left, moved = np.empty(q.shape[0]), np.inf, np.empty(work.residual.shape[0])
-    status, used, last = DETERMINED, rank, 0.0
+    status, last = DETERMINED, 0.0
     for _ in range(_CORRECTIONS):
-        used, last = tangent(packed, work, tree, rank, q, v)
+        last = tangent(tree, q, v)
         before = left
-        status, left = least(packed, work, tree, used, work.residual, step)
+        status, left = least(tree, work.residual, step)
         if status != DETERMINED or not left < np.inf:
-            return status, used, last
+            return status, last
         if left <= packed.round_off or (left < 1e-10 and left > 0.3 * before):
             break
         add_scaled(q, 1.0, step)
     matrix_times(work.K, v, moved)
-    status, _ = least(packed, work, tree, used, moved, step)
+    status, _ = least(tree, moved, step)
     add_scaled(v, 1.0, step)
     apart(constraints_kernel, (packed, work, q, v))  # the drift is that of the new velocity
-    return status, used, last
+    return status, last
 
 
 @routine
 def _accelerations_there(
-    tree: Tree, rank: int, base: Array, wrenches: Array, viscous: Array, q: Array, v: Array, drive: Array, out: Array
+    tree: Tree, base: Array, wrenches: Array, viscous: Array, q: Array, v: Array, drive: Array, out: Array
 ) -> int:
     """q̈ at a state whose `tangent` is evaluated."""
     packed, work, memory, _ = tree
     n = q.shape[0]
-    left, right = np.empty(n), np.empty(n - rank)
-    arm = Arm(packed.topology, packed.parameters, base, wrenches)
-    apart(inverse_dynamics_kernel, (arm, q, v, np.zeros(n), left))
-    status, _ = least(packed, work, memory, rank, work.drift, out)
+    left, right = np.empty(n), np.empty(n - work.ranks[0])
+    open_torque(packed, base, q, v, np.zeros(n), wrenches, left)
+    status, _ = least(tree, work.drift, out)
     if status != DETERMINED:
         return status
     for i in range(n):
         left[i] = drive[i] - viscous[i] * v[i] - left[i]
-    for c in range(n - rank):
-        right[c] = product(memory.T[c], left)
-    return solve_free(memory, rank, right, out)
+    matrix_times(memory.T[: right.shape[0]], left, right)
+    return solve_free(tree, right, out)
 
 
 @rare_kernel
@@ -239,27 +224,25 @@ def tree_accelerations(
     `base` and `wrenches` are as for `closed_terms_kernel`; where a state is `off` the loops by more than round-off, it
     is put on them first. Returns DETERMINED, or the number of a joint that moves no inertia.
     """
-    packed, work, memory, rank = tree
     at, rate, half = q.copy(), v.copy(), np.empty(q.shape[0])
-    memory.extra[:] = 0.0
-    speed, status = largest_change(packed, v), DETERMINED
+    tree.memory.extra[:] = 0.0
+    speed, status = largest_change(tree.packed, v), DETERMINED
     if off:
-        status, used, last = settle(packed, work, memory, rank, at, rate)
+        status, last = settle(tree, at, rate)
     else:
-        used, last = tangent(packed, work, memory, rank, at, rate)
+        last = tangent(tree, at, rate)
     if status != DETERMINED:
         return status
     if not (last < WEAK and speed > 0.0):
-        return _accelerations_there(tree, used, base, wrenches, viscous, at, rate, drive, out)
+        return _accelerations_there(tree, base, wrenches, viscous, at, rate, drive, out)
     out[:] = 0.0
     for side in range(2):
-        copy_into(at, q)
-        copy_into(rate, v)
+        at[:], rate[:] = q, v
         add_scaled(at, (1 - 2 * side) * ASIDE / speed, v)
-        status, used, last = settle(packed, work, memory, rank, at, rate)
+        status, _ = settle(tree, at, rate)
         if status != DETERMINED:
             return status
-        status = _accelerations_there(tree, used, base, wrenches, viscous, at, rate, drive, half)
+        status = _accelerations_there(tree, base, wrenches, viscous, at, rate, drive, half)
         if status != DETERMINED:
             return status
         add_scaled(out, 0.5, half)
@@ -302,8 +285,7 @@ def closed_mass_matrix_helper(packed: Packed, q: Array, T: Array, M: Array) -> N
             if T[i, k] != 0.0:
                 for c in range(k + 1):
                     M[k, c] += T[i, k] * moved[c, i]
-        for c in range(k):
-            M[c, k] = M[k, c]
+        M[:k, k] = M[k, :k]
 
 
 @kernel

@@ -17,12 +17,10 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.closed_chain.assembly import least_velocity, nearest_motion, no_motion, unforced
 from rne_dynamics.closed_chain.closing import SINGULAR
-from rne_dynamics.closed_chain.constraints import cut_loads
 from rne_dynamics.closed_chain.independence import RANK, evaluated, generic_rank, refusal, scaled_jacobian
-from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
-from rne_dynamics.closed_chain.rows import Rows, empty_rows, tree_vectors
-from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, Tree, open_torque, tree_accelerations, tree_workspace
-from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.closed_chain.packed import pack, workspace
+from rne_dynamics.closed_chain.rows import Rows, closed_efforts, empty_rows, tree_vectors
+from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, open_torque, tree_accelerations, tree_of
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.declared.arguments import (
     BaseMotion,
@@ -66,8 +64,7 @@ def tree_forward_dynamics(
 
 def tree_forward(mechanism: Mechanism, base: Array, q: Array, v: Array, tau: Array, loads: Array) -> Array:
     """`tree_forward_dynamics` over checked rows: q, v (B, tree n), tau (B, n), base (1 or B, 12)."""
-    packed, n = pack(mechanism), mechanism.robot.n
-    tree = Tree(packed, workspace(packed), tree_workspace(packed), generic_rank(mechanism).total)
+    tree, n = tree_of(pack(mechanism), generic_rank(mechanism).total), mechanism.robot.n
     drive, out, free = np.zeros(n), np.empty_like(q), np.zeros(n)
     for b in range(len(q)):
         drive[mechanism.actuated] = tau[b]
@@ -76,17 +73,6 @@ def tree_forward(mechanism: Mechanism, base: Array, q: Array, v: Array, tau: Arr
         if failed != DETERMINED:
             raise no_inertia(mechanism.robot.joint_names[failed], mechanism.name)
     return out
-
-
-@kernel
-def _closed_efforts(
-    packed: Packed, work: Work, base: Array, q: Array, v: Array, a: Array, force: Array, loads: Array, cuts: Array,
-    out: Array,
-) -> None:  # fmt: skip
-    """Efforts of the open tree with the constraints' forces (constraints,) at the cuts; q is evaluated in `work`."""
-    cut = np.empty((packed.topology.shape[0], 6))
-    cut_loads(packed, work, q, force, loads, cuts, cut)
-    open_torque(packed, base, q, v, a, cut, out)
 
 
 def tree_inverse(mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Array, loads: Array) -> Rows:
@@ -111,7 +97,7 @@ def tree_inverse(mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Ar
         rest = scales * e
         rest[actuated] -= scales[actuated] * tau
         force = packed.row_scale * np.linalg.lstsq(K.T, rest, rcond=_MISSED)[0]
-        _closed_efforts(packed, work, at, q[b], v, a, force, load, found.cuts[b], found.tau[b])
+        closed_efforts(packed, work, at, q[b], v, a, force, load, found.cuts[b], found.tau[b])
     return found
 
 

@@ -38,7 +38,7 @@ from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale, solved_accelerations
 from rne_dynamics.dynamics.declared.arguments import BaseMotion, Wrenches, bodies_wrenches, packed_base, state_arrays
 from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_placement
-from rne_dynamics.errors import ArgumentError
+from rne_dynamics.errors import ArgumentError, refuse
 from rne_dynamics.model.body_inertia import generalized_inertia, rotor_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
@@ -138,20 +138,36 @@ def joint_map(robot: RobotModel) -> Array:
     return H
 
 
-@dataclass(frozen=True, eq=False)
 class OperatorForm:
-    """The blocks of equations 4.71 to 4.73 over B states."""
+    """The blocks of equations 4.71 to 4.73 over B checked states, shapes as for engines.
 
-    #: The model.
-    robot: RobotModel
-    #: X, the blocks of Γ, shape (B, bodies, 6, 6). Bodies on the base have one too; it is no part of Γ.
-    transfer: Array
-    #: V, shape (B, bodies, 6).
-    velocity: Array
-    #: α and the base's share, the right side of 4.72 without H q̈, shape (B, bodies, 6).
-    acceleration: Array
-    #: β − W, the right side of 4.73 without 𝓜 A, shape (B, bodies, 6).
-    force: Array
+    `base` (1 or B, 12), `q` (B, nq), `qd` (B, n), `wrenches` (1 or B, bodies or 0, 6).
+    """
+
+    def __init__(self, robot: RobotModel, base: Array, q: Array, qd: Array, wrenches: Array) -> None:
+        rows, bodies, arm = q.shape[0], robot.bodies, np.empty((q.shape[0], robot.bodies, 3))
+        self.robot = robot
+        #: X, the blocks of Γ, shape (B, bodies, 6, 6). Bodies on the base have one too; it is no part of Γ.
+        self.transfer = np.empty((rows, bodies, 6, 6))
+        for b in range(rows):
+            transfer_kernel(robot.topology, robot.parameters, q[b], self.transfer[b], arm[b])
+        parents = robot.topology[:, PARENT]
+        from_base = self.transfer[:, parents < 0]
+        right = (qd @ joint_map(robot).T).reshape(rows, bodies, 6)
+        right[:, parents < 0] += (from_base @ base[:, None, :6, None])[..., 0]
+        velocity = np.ascontiguousarray(outward(parents, self.transfer, right[..., None])[..., 0])
+        #: α and the base's share, the right side of 4.72 without H q̈, shape (B, bodies, 6).
+        self.acceleration = np.empty((rows, bodies, 6))
+        #: β − W, the right side of 4.73 without 𝓜 A, shape (B, bodies, 6).
+        self.force = np.empty((rows, bodies, 6))
+        for b in range(rows):
+            velocity_terms_kernel(
+                robot.topology, robot.parameters, base[b if base.shape[0] > 1 else 0], qd[b], self.transfer[b], arm[b],
+                velocity[b], self.acceleration[b], self.force[b],
+            )
+        self.acceleration[:, parents < 0] += (from_base @ base[:, None, 6:, None])[..., 0]
+        if wrenches.shape[1] > 0:
+            self.force -= wrenches
 
     def reactions(self, qdd: Array) -> Array:
         """F, the reaction of every joint (4.75) under accelerations (B, n): shape (B, bodies, 6), body axes."""
@@ -160,11 +176,6 @@ class OperatorForm:
         A = outward(parents, self.transfer, moved[..., None])
         loaded = generalized_inertia(self.robot) @ A + self.force[..., None]
         return inward(parents, self.transfer, loaded)[..., 0]
-
-    @property
-    def bias(self) -> Array:
-        """Hᵀ F without accelerations: velocity, gravity, base and loads; shape (B, n)."""
-        return self.efforts(np.zeros((len(self.transfer), self.robot.n)))
 
     def efforts(self, qdd: Array) -> Array:
         """τ = Hᵀ F + I_rotor q̈ (4.78); shapes (B, n)."""
@@ -182,44 +193,21 @@ class OperatorForm:
         return np.asarray(H.T @ forces.reshape(rows, 6 * bodies, n) + np.diag(rotor_inertia(self.robot)))
 
 
-def operator_form(robot: RobotModel, base: Array, q: Array, qd: Array, wrenches: Array) -> OperatorForm:
-    """The operator form over checked rows, shapes as for the engines: base (1 or B, 12), wrenches (1 or B, …, 6)."""
-    rows, bodies = q.shape[0], robot.bodies
-    transfer, arm = np.empty((rows, bodies, 6, 6)), np.empty((rows, bodies, 3))
-    for b in range(rows):
-        transfer_kernel(robot.topology, robot.parameters, q[b], transfer[b], arm[b])
-    parents = robot.topology[:, PARENT]
-    on_base = parents < 0
-    right = (qd @ joint_map(robot).T).reshape(rows, bodies, 6)
-    right[:, on_base] += (transfer[:, on_base] @ base[:, None, :6, None])[..., 0]
-    velocity = np.ascontiguousarray(outward(parents, transfer, right[..., None])[..., 0])
-    acceleration, force = np.empty((rows, bodies, 6)), np.empty((rows, bodies, 6))
-    for b in range(rows):
-        velocity_terms_kernel(
-            robot.topology, robot.parameters, base[b if base.shape[0] > 1 else 0], qd[b], transfer[b], arm[b],
-            velocity[b], acceleration[b], force[b],
-        )
-    acceleration[:, on_base] += (transfer[:, on_base] @ base[:, None, 6:, None])[..., 0]
-    if wrenches.shape[1] > 0:
-        force -= wrenches
-    return OperatorForm(robot, transfer, velocity, acceleration, force)
-
-
 def operator_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
     """Joint accelerations (B, n) over checked rows; `SingularInertiaError` names a joint that moves no inertia."""
-    form = operator_form(robot, base, q, qd, wrenches)
-    scale = inertia_scale(robot, q)
-    return solved_accelerations(form.mass_matrix, tau - form.bias, scale, robot.name, robot.joint_names)
+    form, scale = OperatorForm(robot, base, q, qd, wrenches), inertia_scale(robot, q)
+    left = tau - form.efforts(np.zeros_like(tau))
+    return solved_accelerations(form.mass_matrix, left, scale, robot.name, robot.joint_names)
 
 
 def operator_inverse(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
     """Joint efforts (B, n) over checked rows."""
-    return operator_form(robot, base, q, qd, wrenches).efforts(qdd)
+    return OperatorForm(robot, base, q, qd, wrenches).efforts(qdd)
 
 
 def operator_reactions(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
     """Wrench of the parent on every body through its joint, at its origin in its axes; shape (B, bodies, 6)."""
-    return operator_form(robot, base, q, qd, wrenches).reactions(qdd)
+    return OperatorForm(robot, base, q, qd, wrenches).reactions(qdd)
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,28 +310,22 @@ def operator_matrices(
     from scipy.sparse import bsr_array, csr_array  # here: importing the package must not load SciPy
 
     lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
-    if lead:
-        raise ArgumentError(f"q and qd hold states of shape {lead}; operator_matrices takes one: (nq,) and (n,)")
-    if robot.bodies == 0:
-        raise ArgumentError(f"robot {robot.name!r} has no joint that moves, so it has no operator form")
+    refuse(
+        ArgumentError,
+        (lead, f"q and qd hold states of shape {lead}; operator_matrices takes one: (nq,) and (n,)"),
+        (robot.bodies == 0, f"robot {robot.name!r} has no joint that moves, so it has no operator form"),
+    )
     base = packed_base(robot, base_motion, lead)
-    form = operator_form(robot, base, positions, velocities, bodies_wrenches(robot, wrenches, lead))
-    bodies, size = robot.bodies, 6 * robot.bodies
-    blocks, columns, start = [], [], [0]
+    form = OperatorForm(robot, base, positions, velocities, bodies_wrenches(robot, wrenches, lead))
+    bodies, gamma = robot.bodies, np.eye(6 * robot.bodies)
     for i, parent in enumerate(robot.topology[:, PARENT].tolist()):
         if parent >= 0:
-            blocks.append(-form.transfer[0, i])
-            columns.append(parent)
-        blocks.append(np.eye(6))
-        columns.append(i)
-        start.append(len(columns))
-    gamma = csr_array(bsr_array((np.array(blocks), columns, start), shape=(size, size)))
-    gamma.eliminate_zeros()
+            gamma[6 * i : 6 * i + 6, 6 * parent : 6 * parent + 6] = -form.transfer[0, i]
     on_base = robot.topology[:, PARENT] < 0
     of_base = np.zeros((bodies, 6))
     of_base[on_base] = form.transfer[0, on_base] @ base[0, :6]
     return OperatorMatrices(
-        gamma=gamma,
+        gamma=csr_array(gamma),
         joint_map=csr_array(joint_map(robot)),
         inertia=csr_array(bsr_array((generalized_inertia(robot), np.arange(bodies), np.arange(bodies + 1)))),
         rotor=rotor_inertia(robot),

@@ -7,11 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale, solved_accelerations
-from rne_dynamics.dynamics.declared.arguments import BaseMotion, Wrenches, bodies_wrenches, packed_base
-from rne_dynamics.flexible.inertia import flexible_terms_kernel
-from rne_dynamics.flexible.packed import coordinates, pack
-from rne_dynamics.flexible.specialised import by_own_code
+from rne_dynamics.dynamics.declared.arguments import BaseMotion, Wrenches
+from rne_dynamics.flexible.specialised import by_kernel, by_own_code
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 
@@ -26,29 +23,13 @@ class EquationsOfMotion(NamedTuple):
     bias: Array
 
 
-def terms_of_rows(
-    arm: FlexibleArm, lead: tuple[int, ...], state: list[Array], wrenches: Wrenches | None,
-    base_motion: BaseMotion | None,
-) -> tuple[Array, Array]:
-    """J (B, n + modes, n + modes) and bias (B, n + modes) of checked rows q, δ, q̇, δ̇ by the general kernel."""
-    base, loads = packed_base(arm.body_model, base_motion, lead), bodies_wrenches(arm.body_model, wrenches, lead)
-    z, zd, packed, count = np.hstack(state[:2]), np.hstack(state[2:]), pack(arm), len(state[0])
-    J, bias = np.empty((count, arm.nz, arm.nz)), np.empty((count, arm.nz))
-    of_base, of_loads = (np.broadcast_to(x, (count, *x.shape[1:])) for x in (base, loads))
-    for row in zip(of_base, z, zd, of_loads, J, bias, strict=True):
-        flexible_terms_kernel(packed, *row)
-    return J, bias
-
-
 @by_own_code("equations_of_motion")
 def joined_equations(
     arm: FlexibleArm, q: ArrayLike, delta: ArrayLike, qd: ArrayLike, deltad: ArrayLike, *,
     wrenches: Wrenches | None = None, base_motion: BaseMotion | None = None,
 ) -> Array:  # fmt: skip
     """As `equations_of_motion`, J and below it the bias forces; shape (…, n + modes + 1, n + modes)."""
-    lead, state = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad)
-    J, bias = terms_of_rows(arm, lead, state, wrenches, base_motion)
-    return np.concatenate([J, bias[:, None]], axis=1).reshape((*lead, arm.nz + 1, arm.nz))
+    return by_kernel(arm, "equations_of_motion", (q, delta, qd, deltad), wrenches, base_motion)
 
 
 def equations_of_motion(
@@ -102,13 +83,7 @@ def joined_forward(
     wrenches: Wrenches | None = None, base_motion: BaseMotion | None = None,
 ) -> Array:  # fmt: skip
     """As `flexible_forward_dynamics`, joints before modes; shape (…, n + modes)."""
-    lead, (*state, efforts) = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad, tau=tau)
-    J, bias = terms_of_rows(arm, lead, state, wrenches, base_motion)
-    left, scale = -bias, np.zeros_like(bias)
-    left[:, : arm.n] += efforts
-    scale[:, : arm.n] = inertia_scale(arm.robot, state[0])  # of the arm undeformed; modes have none
-    zdd = solved_accelerations(J, left, scale, arm.name, arm.joint_names + arm.mode_names)
-    return zdd.reshape((*lead, arm.nz))
+    return by_kernel(arm, "flexible_forward_dynamics", (q, delta, qd, deltad, tau), wrenches, base_motion)
 
 
 def flexible_forward_dynamics(

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.declared.arguments import BaseMotion, Wrenches, as_floats
 from rne_dynamics.errors import ArgumentError, ModelError
-from rne_dynamics.flexible.equations import equations_of_motion, terms_of_rows
+from rne_dynamics.flexible.equations import equations_of_motion
 from rne_dynamics.flexible.packed import coordinates
-from rne_dynamics.flexible.specialised import by_own_code
+from rne_dynamics.flexible.specialised import by_kernel, by_own_code
 from rne_dynamics.flexible.static import balance, damping_matrix, elastic_matrix, slopes
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
@@ -33,13 +33,7 @@ def joined_inverse(
     wrenches: Wrenches | None = None, base_motion: BaseMotion | None = None,
 ) -> Array:  # fmt: skip
     """As `flexible_inverse_dynamics`, joints before modes; shape (…, n + modes)."""
-    lead, (*state, wanted) = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad, qdd=qdd)
-    J, bias = terms_of_rows(arm, lead, state, wrenches, base_motion)
-    n = arm.n
-    pushed = -bias[:, n:] - np.einsum("bij,bj->bi", J[:, n:, :n], wanted)
-    deltadd = np.linalg.solve(J[:, n:, n:], pushed[..., None])[..., 0]
-    tau = np.einsum("bij,bj->bi", J[:, :n], np.concatenate([wanted, deltadd], axis=-1)) + bias[:, :n]
-    return np.concatenate([tau, deltadd], axis=-1).reshape((*lead, arm.nz))
+    return by_kernel(arm, "flexible_inverse_dynamics", (q, delta, qd, deltad, qdd), wrenches, base_motion)
 
 
 def flexible_inverse_dynamics(

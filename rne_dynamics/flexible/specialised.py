@@ -1,4 +1,4 @@
-"""Machine code of a quantity for one flexible arm alone: the recipe, and what the plain functions do with it.
+"""Quantities of a flexible arm: their kernels, machine code for one arm alone, and the functions that take either.
 
 All answers of a quantity are rows of one array, since machine code fills one.
 """
@@ -6,13 +6,25 @@ All answers of a quantity are rows of one array, since machine code fills one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from rne_dynamics.compiling.apart import apart
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.declared import specialised
+from rne_dynamics.dynamics.declared.arguments import (
+    Arm,
+    BaseMotion,
+    Wrenches,
+    arm_of,
+    bodies_wrenches,
+    packed_base,
+)
 from rne_dynamics.dynamics.declared.specialised import kept_code, rounded_turns, rows_by
+from rne_dynamics.errors import no_inertia
 from rne_dynamics.flexible.inertia import flexible_terms_kernel
 from rne_dynamics.flexible.packed import Packed, check_flexible, coordinates, pack
 from rne_dynamics.model.dice import Dice
@@ -30,28 +42,39 @@ _STATE = ("q", "delta", "qd", "deltad")
 _AMPLITUDE = 1e-2
 
 
-class Rigid(NamedTuple):
-    """The rigid arm, whose inertia is what round-off is measured by."""
-
-    topology: Any
-    parameters: Array
-
-
-def equations_rows(
-    packed: Packed, rigid: Rigid, base: Array, q: Any, delta: Any, qd: Any, deltad: Any, out: Any
+@helper
+def _put_terms(
+    packed: Packed, rigid: Arm, q: Any, delta: Any, qd: Any, deltad: Any, J: Array, bias: Array
 ) -> None:
+    apart(flexible_terms_kernel, (packed, rigid.base, _joined(q, delta), _joined(qd, deltad), rigid.wrenches, J, bias))
+
+
+@helper
+def _joined(q: Any, delta: Any) -> Any:
+    n = q.shape[1]
+    z = np.zeros(n + delta.shape[1])
+    z[:n], z[n:] = q[0], delta[0]
+    return z
+
+
+# kernels of one state, with a row each of its inputs; base and loads are those of `rigid`, whose inertia is what
+# round-off is measured by; they return −1 or the joint or mode that moves no inertia
+
+
+@kernel
+def equations_rows(packed: Packed, rigid: Arm, q: Any, delta: Any, qd: Any, deltad: Any, out: Any) -> int:
     """J, and the bias forces in one row more; out (1, n + modes + 1, n + modes)."""
     J, bias = out[0, : out.shape[2]], out[0, out.shape[2]]
-    flexible_terms_kernel(packed, base, _joined(q, delta), _joined(qd, deltad), np.zeros((0, 6)), J, bias)
+    _put_terms(packed, rigid, q, delta, qd, deltad, J, bias)
+    return -1
 
 
-def inverse_rows(
-    packed: Packed, rigid: Rigid, base: Array, q: Any, delta: Any, qd: Any, deltad: Any, qdd: Any, out: Any
-) -> int:
+@kernel
+def inverse_rows(packed: Packed, rigid: Arm, q: Any, delta: Any, qd: Any, deltad: Any, qdd: Any, out: Any) -> int:
     """Joint efforts, then accelerations of the modes; out (1, n + modes)."""
     n, nz = q.shape[1], out.shape[1]
     J, bias, zdd = np.zeros((nz, nz)), np.zeros(nz), np.zeros(nz)
-    flexible_terms_kernel(packed, base, _joined(q, delta), _joined(qd, deltad), np.zeros((0, 6)), J, bias)
+    _put_terms(packed, rigid, q, delta, qd, deltad, J, bias)
     for k in range(nz):
         zdd[k] = -bias[k]
         for j in range(n):
@@ -63,27 +86,19 @@ def inverse_rows(
         for j in range(nz):
             out[0, k] += J[k, j] * zdd[j]
     out[0, n:] = zdd[n:]
-    return singular
+    return n + singular if singular >= 0 else singular
 
 
-def forward_rows(
-    packed: Packed, rigid: Rigid, base: Array, q: Any, delta: Any, qd: Any, deltad: Any, tau: Any, out: Any
-) -> int:
+@kernel
+def forward_rows(packed: Packed, rigid: Arm, q: Any, delta: Any, qd: Any, deltad: Any, tau: Any, out: Any) -> int:
     """Accelerations of the joints, then of the modes; out (1, n + modes)."""
     n, nz = q.shape[1], out.shape[1]
     J, rest, scale = np.zeros((nz, nz)), np.zeros(nz), np.zeros(nz)
-    flexible_terms_kernel(packed, base, _joined(q, delta), _joined(qd, deltad), np.zeros((0, 6)), J, rest)
+    _put_terms(packed, rigid, q, delta, qd, deltad, J, rest)
     for k in range(nz):
         rest[k] = (tau[0, k] if k < n else 0.0) - rest[k]
     inertia_scale_kernel(rigid.topology, rigid.parameters, q[0], scale[:n])
     return scaled_cholesky_solve(J, rest, scale, out[0])
-
-
-def _joined(q: Any, delta: Any) -> Any:
-    n = q.shape[1]
-    z = np.zeros(n + delta.shape[1])
-    z[:n], z[n:] = q[0], delta[0]
-    return z
 
 
 #: The public functions that have machine code: kernel and inputs.
@@ -104,6 +119,24 @@ def by_own_code(quantity: str) -> Callable[[F], F]:
     return specialised.by_own_code(quantity, WITH_CODE[quantity][1], coordinates, code)
 
 
+def by_kernel(
+    arm: FlexibleArm, quantity: str, vectors: tuple[ArrayLike, ...], wrenches: Wrenches | None,
+    base_motion: BaseMotion | None,
+) -> Array:  # fmt: skip
+    """One of `WITH_CODE` for states of any leading shape, all checked; `SingularInertiaError` names joint or mode."""
+    one_row, inputs = WITH_CODE[quantity]
+    lead, rows = coordinates(arm, **dict(zip(inputs, vectors, strict=True)))
+    base, loads = packed_base(arm.body_model, base_motion, lead), bodies_wrenches(arm.body_model, wrenches, lead)
+    out = np.empty((len(rows[0]), *_shape(arm, quantity)))
+    for b in range(len(out)):
+        of_base, of_loads = (x[b if len(x) > 1 else 0] for x in (base, loads))
+        rigid = Arm(arm.robot.topology, arm.robot.parameters, of_base, of_loads)
+        fault = one_row(pack(arm), rigid, *(row[b : b + 1] for row in rows), out[b : b + 1])
+        if fault >= 0:
+            raise no_inertia((arm.joint_names + arm.mode_names)[fault], arm.name)
+    return out.reshape((*lead, *out.shape[1:]))
+
+
 def of_posture(
     arm: FlexibleArm, fill: Callable[[Packed, Array, Array], None], shape: tuple[int, ...], rows: list[Array]
 ) -> Array:
@@ -116,7 +149,7 @@ def of_posture(
             fill(pack(arm), of_one, one)
         return out
 
-    def one_row(packed: Packed, rigid: Rigid, base: Array, q: Any, delta: Any, out: Any) -> None:
+    def one_row(packed: Packed, rigid: Arm, q: Any, delta: Any, out: Any) -> None:
         fill(packed, _joined(q, delta), out[0])
 
     def recipe() -> Recipe:
@@ -127,13 +160,17 @@ def of_posture(
 
 def arm_code(arm: FlexibleArm, quantity: str, base: Array | None = None) -> StateCode | None:
     """Code of one of `WITH_CODE`, whatever the arm was made from, for a base at rest or of this motion (12,)."""
-    kernel, inputs = WITH_CODE[quantity]
-    shape = (arm.nz + 1, arm.nz) if quantity == "equations_of_motion" else (arm.nz,)
-    return kept_code(arm, (kernel,), lambda: _recipe(arm, kernel.__name__, kernel, inputs, shape, base), base)
+    one_row, inputs = WITH_CODE[quantity]
+    shape = _shape(arm, quantity)
+    return kept_code(arm, (one_row,), lambda: _recipe(arm, one_row.__name__, one_row, inputs, shape, base), base)
+
+
+def _shape(arm: FlexibleArm, quantity: str) -> tuple[int, ...]:
+    return (arm.nz + 1, arm.nz) if quantity == "equations_of_motion" else (arm.nz,)
 
 
 def _recipe(
-    arm: FlexibleArm, name: str, kernel: Callable[..., Any], inputs: tuple[str, ...], shape: tuple[int, ...],
+    arm: FlexibleArm, name: str, one_row: Callable[..., Any], inputs: tuple[str, ...], shape: tuple[int, ...],
     base: Array | None = None,
 ) -> Recipe:
     packed, rng = pack(arm), Dice(1)
@@ -141,7 +178,5 @@ def _recipe(
         _AMPLITUDE * rng.normal(size=arm.modes) if name.startswith("delta") else rng.normal(size=arm.n)
         for name in inputs
     )
-    rigid = Rigid(arm.robot.topology, arm.robot.parameters)
     rounded = packed._replace(rotation=rounded_turns(packed.rotation, 0))
-    model = (rounded, rigid, arm.body_model.base_at_rest if base is None else base)
-    return Recipe(name, arm.name, kernel, model, sample, shape)
+    return Recipe(name, arm.name, one_row, (rounded, arm_of(arm.robot, base)), sample, shape)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel, routine
-from rne_dynamics.spatial.rows import copy_into
 
 Array = NDArray[np.float64]
 
@@ -20,17 +19,13 @@ SINGULAR = 1e-13
 
 
 @helper
-def pivot_of(M: Array, j: int) -> float:
-    """The diagonal entry j after elimination of the columns before it."""
-    s: float = M[j, j]
+def _eliminated(M: Array, j: int, least: float) -> bool:
+    """Put column j of L in place of M's, those before it being L's; False where its pivot is not above `least`."""
+    pivot = M[j, j]
     for k in range(j):
-        s -= M[j, k] * M[j, k]
-    return s
-
-
-@helper
-def eliminate(M: Array, j: int, pivot: float) -> None:
-    """Column j of L in place of M's."""
+        pivot -= M[j, k] * M[j, k]
+    if not pivot > least:
+        return False
     root = np.sqrt(pivot)
     M[j, j] = root
     for i in range(j + 1, M.shape[0]):
@@ -38,12 +33,13 @@ def eliminate(M: Array, j: int, pivot: float) -> None:
         for k in range(j):
             t -= M[i, k] * M[j, k]
         M[i, j] = t / root
+    return True
 
 
 @helper
 def substitute(L: Array, b: Array, x: Array) -> None:
     """L Lᵀ x = b; x may be b."""
-    copy_into(x, b)
+    x[:] = b
     forward(L, x)
     backward(L, x)
 
@@ -72,10 +68,8 @@ def backward(L: Array, x: Array) -> None:
 def cholesky_solve(M: Array, b: Array, x: Array) -> int:
     """Solve M x = b in place of M's lower half; −1, or the coordinate at which M is not positive definite."""
     for j in range(b.shape[0]):
-        diagonal, pivot = M[j, j], pivot_of(M, j)
-        if not pivot > SINGULAR * diagonal:
+        if not _eliminated(M, j, SINGULAR * M[j, j]):
             return j
-        eliminate(M, j, pivot)
     substitute(M, b, x)
     return -1
 
@@ -84,10 +78,8 @@ def cholesky_solve(M: Array, b: Array, x: Array) -> int:
 def scaled_cholesky_solve(M: Array, b: Array, scale: Array, x: Array) -> int:
     """As `cholesky_solve`; `scale` (n,) is the size of the terms summed in each diagonal entry, x may be `scale`."""
     for j in range(b.shape[0]):
-        size, pivot = max(M[j, j], scale[j]), pivot_of(M, j)
-        if not pivot > SINGULAR * size:
+        if not _eliminated(M, j, SINGULAR * max(M[j, j], scale[j])):
             return j
-        eliminate(M, j, pivot)
     substitute(M, b, x)
     return -1
 
@@ -116,8 +108,7 @@ def _inverse_factor(M: Array, scale: Array, X: Array) -> int:
                 for j in range(k + 1):
                     M[k, j] -= entry * M[i, j]
     for i in range(n):
-        for j in range(i):
-            X[i, j] = 0.0
+        X[i, :i] = 0.0
         X[i, i] = 1.0 / M[i, i]
         for k in range(i):
             entry = M[i, k] * X[i, i]
@@ -135,18 +126,15 @@ def inverse(M: Array, scale: Array, A: Array) -> int:
     if singular >= 0:
         return singular
     for i in range(n):
-        for j in range(i + 1):
-            M[j, i] = X[i, j]  # by columns
+        M[: i + 1, i] = X[i, : i + 1]  # by columns
     for i in range(n):
-        for j in range(i + 1):
-            A[i, j] = 0.0
+        A[i, : i + 1] = 0.0
         for k in range(i + 1):
             entry = X[i, k]
             if entry != 0.0:
                 for j in range(k, i + 1):
                     A[i, j] += entry * M[k, j]
-        for j in range(i):
-            A[j, i] = A[i, j]
+        A[:i, i] = A[i, :i]
     return -1
 
 
@@ -212,10 +200,8 @@ def factor(M: Array, L: Array) -> bool:
     for j in range(n):
         for i in range(n):
             L[i, j] = M[i, j] if i >= j else 0.0
-        pivot = pivot_of(L, j)
-        if not pivot > 0.0:
+        if not _eliminated(L, j, 0.0):
             return False
-        eliminate(L, j, pivot)
     return True
 
 
@@ -223,9 +209,8 @@ def factor(M: Array, L: Array) -> bool:
 def reduced(L: Array, K: Array, A: Array) -> None:
     """A = L⁻¹ K L⁻ᵀ of a symmetric K; A may be K."""
     n = K.shape[0]
+    A[:, :] = K
     for i in range(n):
-        for j in range(n):
-            A[i, j] = K[i, j]
         forward(L, A[i])  # rows: K L⁻ᵀ
     for j in range(n):
         for i in range(n):

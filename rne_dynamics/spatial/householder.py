@@ -123,8 +123,7 @@ def smallest_bound(A: Array, top: int, n: int, scratch: Array) -> float:
     total = 0.0
     for c in range(n):
         # column c of R⁻¹ has entries 0 … c
-        for k in range(c):
-            scratch[k] = 0.0
+        scratch[:c] = 0.0
         scratch[c] = 1.0
         for j in range(c, -1, -1):
             x = scratch[j]

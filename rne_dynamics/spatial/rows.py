@@ -10,13 +10,6 @@ from rne_dynamics.spatial.vector import Matrix, Symmetric, Vector
 
 
 @helper
-def copy_into(target: NDArray[np.float64], source: NDArray[np.float64]) -> None:
-    """target ← source, of equal length."""
-    for k in range(source.shape[0]):
-        target[k] = source[k]
-
-
-@helper
 def add_scaled(target: NDArray[np.float64], s: float, source: NDArray[np.float64]) -> None:
     """target += s source, of equal length."""
     for k in range(source.shape[0]):
@@ -75,8 +68,7 @@ def symmetric_at(a: Array, i: int, k: int) -> Symmetric:
 @helper
 def put(a: Array, i: int, k: int, v: Vector) -> None:
     """Store a vector in columns k … k+2 of row i."""
-    for j in range(3):
-        a[i, k + j] = v[j]
+    a[i, k], a[i, k + 1], a[i, k + 2] = v
 
 
 @helper

@@ -15,7 +15,7 @@ from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR, mobility
 from rne_dynamics.closed_chain.rows import INVERSE, MOVE, run
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.block_operators import (
-    operator_form,
+    OperatorForm,
     operator_forward,
     operator_inverse,
     operator_reactions,
@@ -175,7 +175,7 @@ class Engine(Generic[_Robot]):
 
 def _operator_mass(robot: RobotModel, q: Array) -> Array:
     at_rest = np.zeros((len(q), robot.n))
-    return operator_form(robot, robot.base_at_rest.reshape(1, 12), q, at_rest, np.empty((1, 0, 6))).mass_matrix
+    return OperatorForm(robot, robot.base_at_rest.reshape(1, 12), q, at_rest, np.empty((1, 0, 6))).mass_matrix
 
 
 ENGINES: tuple[Engine[RobotModel], ...] = (

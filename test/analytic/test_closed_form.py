@@ -5,11 +5,12 @@ import pytest
 from analytic.systems import ALL, G, Pendulum, PlanarTwoLink
 from support.errors import relative_error
 
+from rne_dynamics.dispatch import bias_torque
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
 from rne_dynamics.dynamics.friction import friction_torque
-from rne_dynamics.dynamics.newton_euler.newton_euler import bias_torque, gravity_torque, inverse_dynamics
+from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque, inverse_dynamics
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia

@@ -122,7 +122,7 @@ def test_the_push_is_within_the_limits_of_the_file(tmp_path):
     guidance = planned(str(urdf), "--config", str(file))
     (push,) = guidance.pushes
     loads = loads_over_time(guidance.robot, guidance.start, [push], push.begin, push.end)
-    displacements, speeds = FloatingMotion.of(guidance.settings, guidance.start).run(np.zeros(1), loads)
+    displacements, speeds = FloatingMotion(guidance.settings, guidance.start).run(np.zeros(1), loads)
     assert guidance.robot.effort_limit.tolist() == [1.0]
     assert abs(displacements[-1, 0]) > 0.02
     assert abs(speeds[-1, 0]) <= 0.4

@@ -123,7 +123,7 @@ def _before(time: Array, t: float) -> int:
 
 def _motion(guidance: Guidance, time: Array, q: Array, t: float, step: float) -> FloatingMotion:
     """The model of motion from a time on."""
-    return FloatingMotion.of(guidance.settings, q[_before(time, t)], friction=guidance.friction, step=step)
+    return FloatingMotion(guidance.settings, q[_before(time, t)], friction=guidance.friction, step=step)
 
 
 def _response(guidance: Guidance, push: Push, time: Array, q: Array, qd: Array) -> Response:

@@ -65,8 +65,7 @@ def mass_matrix_columns_kernel(arm: Arm, q: Array, M: Array) -> None:
         unit[j] = 1.0
         inverse_dynamics_kernel(still, q, rest, unit, column)
         unit[j] = 0.0
-        for i in range(n):
-            M[i, j] = column[i]
+        M[:, j] = column
 
 
 #: Base motion and loads do not enter.

@@ -18,7 +18,7 @@ from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.compiling.plain import per_body
 from rne_dynamics.dynamics.declared.arguments import Arm, state_arrays, vectors, with_floating_root
 from rne_dynamics.dynamics.declared.quantity import Quantity
-from rne_dynamics.dynamics.kinematics.jacobian import ANGULAR, BODY_MOTIONS, LINEAR, add_column
+from rne_dynamics.dynamics.kinematics.jacobian import ANGULAR, BODY_MOTIONS, LINEAR, WORK_COLUMNS, add_column
 from rne_dynamics.dynamics.kinematics.joint_motion import (
     axes_of,
     gear,
@@ -104,8 +104,7 @@ def first_moment_kernel(arm: Arm, q: Array, moment: Array) -> None:
     for i in range(topology.shape[0]):
         R, p = X[i]
         total = add(total, add(rotate(R, vector_at(parameters, i, MOMENT)), scale(parameters[i, MASS], p)))
-    for k in range(3):
-        moment[k] = total[k]
+    moment[0], moment[1], moment[2] = total
 
 
 FIRST_MOMENT = Quantity("first_moment", first_moment_kernel, ("q",), (3,), every_mass=True)
@@ -247,7 +246,7 @@ def momentum(
     given, shape = world_vectors(lead, point=point, point_velocity=point_velocity)
     bodies = chosen_links(robot, links)
     mass = float(bodies.mass.sum())
-    p, h, linear, own = (x.reshape((*lead, robot.bodies, 3)) for x in _of_bodies(robot, bodies, positions, velocities))
+    _, p, h, linear, own = of_bodies(robot, bodies, lead, positions, velocities)
 
     def lever(about: Array) -> Array:
         """Σ m c from a point, mass times the way to the mass centre; small where that is near."""
@@ -301,31 +300,28 @@ def chosen_links(robot: RobotModel, links: Iterable[str] | None) -> BodySums:
     body, mass, moment, inertia = robot.link_inertias
     if isinstance(links, str):
         raise ArgumentError(f"links is the text {links!r}; it must be a list of link names, [{links!r}]")
-    names = robot.link_names if links is None else tuple(links)
-    for name in names:
-        robot.link(name)
-    wanted = set(names)
-    chosen = np.array([name in wanted for name in robot.link_names])
+    chosen = sorted({robot.link_index(name) for name in (robot.link_names if links is None else links)})
     total = BodySums(np.zeros(robot.bodies + 1), np.zeros((robot.bodies + 1, 3)), np.zeros((robot.bodies + 1, 3, 3)))
     for sums, terms in zip(total, (mass, moment, inertia), strict=True):
         np.add.at(sums, body[chosen], terms[chosen])  # body −1, the base, is the last place
     return total
 
 
-def _of_bodies(robot: RobotModel, bodies: BodySums, q: Array, qd: Array) -> tuple[Array, Array, Array, Array]:
-    """Of every moving body its origin, m c from there, linear momentum and angular momentum about its origin.
+def of_bodies(robot: RobotModel, bodies: BodySums, lead: tuple[int, ...], q: Array, qd: Array) -> tuple[Array, ...]:
+    """Of every moving body its axes, its origin, m c from there, linear momentum and angular momentum about its origin.
 
-    Each (B, bodies, 3), world axes.
+    Each (…, bodies, 3) in world axes, the axes (…, bodies, 3, 3), for checked rows q and qd of this leading shape.
     """
     work = BODY_MOTIONS.answers(robot, robot.base_at_rest.reshape(1, 12), q, qd, np.empty((1, 0, 6)), loaded=False)
+    work = work.reshape((*lead, robot.bodies, WORK_COLUMNS))
     m, moment, inertia = (x[:-1] for x in bodies)  # the base does not move
-    R = work[..., ROTATION:POSITION].reshape(*work.shape[:2], 3, 3)
+    R = work[..., ROTATION:POSITION].reshape((*lead, robot.bodies, 3, 3))
     v, w = work[..., LINEAR], work[..., ANGULAR]
     h = (R @ moment[..., None])[..., 0]
     linear = m[:, None] * v + np.cross(w, h)
     # ∫ r × (v + ω × r) dm, in which ∫ r × (ω × r) dm = R I Rᵀ ω
-    spin = (R @ (inertia @ (R.transpose(0, 1, 3, 2) @ w[..., None])))[..., 0]
-    return work[..., POSITION:POSE_COLUMNS], h, linear, np.cross(h, v) + spin
+    spin = (R @ (inertia @ (np.swapaxes(R, -1, -2) @ w[..., None])))[..., 0]
+    return R, work[..., POSITION:POSE_COLUMNS], h, linear, np.cross(h, v) + spin
 
 
 def centroidal_momentum_matrix(robot: RobotModel, q: ArrayLike) -> Array:

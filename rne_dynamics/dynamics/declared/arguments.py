@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.errors import ArgumentError, check_loaded
+from rne_dynamics.errors import ArgumentError, check_loaded, refuse
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     COLUMNS,
@@ -141,12 +141,11 @@ def bodies_wrenches(robot: RobotModel, wrenches: Wrenches | None, lead: tuple[in
     out = np.zeros((count, robot.bodies, 6))
     for link, array in arrays.items():
         frame = robot.link(link)
-        if frame.body < 0:
-            continue
-        rows = np.broadcast_to(array, (*lead, 6)).reshape(count, 6) if batched else array.reshape(1, 6)
-        force = rows[:, :3] @ frame.rotation.T
-        out[:, frame.body, :3] += force
-        out[:, frame.body, 3:] += rows[:, 3:] @ frame.rotation.T + np.cross(frame.position, force)
+        if frame.body >= 0:
+            rows = np.broadcast_to(array, (*lead, 6)).reshape(count, 6) if batched else array.reshape(1, 6)
+            force = rows[:, :3] @ frame.rotation.T
+            out[:, frame.body, :3] += force
+            out[:, frame.body, 3:] += rows[:, 3:] @ frame.rotation.T + np.cross(frame.position, force)
     return out
 
 
@@ -189,9 +188,10 @@ class BaseMotion:
         ArgumentError
             Wrong shapes, NaN or infinity, or a `rotation` that is not a rotation.
         """
-        parts = {}
-        for name in ("linear_velocity", "angular_velocity", "linear_acceleration", "angular_acceleration"):
-            parts[name] = vectors(f"base_motion.{name}", getattr(self, name), 3, "it must be finite, shape (..., 3)")
+        parts = {
+            name: vectors(f"base_motion.{name}", getattr(self, name), 3, "it must be finite, shape (..., 3)")
+            for name in ("linear_velocity", "angular_velocity", "linear_acceleration", "angular_acceleration")
+        }
         lead, (v, w, dv, dw, g) = as_rows(parts | {"gravity turned by rotation": gravity @ self._checked_rotation()})
         return np.concatenate([v, w, dv - g, dw], axis=-1).reshape((*lead, 12))
 
@@ -210,12 +210,13 @@ def packed_base(robot: RobotModel, motion: BaseMotion | None, lead: tuple[int, .
     """The base's motion as the kernels take it, (1 or batch, 12); `ArgumentError` if floating, or of another shape."""
     if motion is None:
         return robot.base_at_rest.reshape(1, 12)
-    if not isinstance(motion, BaseMotion):
-        raise ArgumentError(f"base_motion is a {type(motion).__name__}; it must be a BaseMotion")
-    if robot.base == "floating":
-        raise ArgumentError(
-            f"base_motion is given, but robot {robot.name!r} has a floating base, whose motion is part of q, qd, qdd"
-        )
+    refuse(
+        ArgumentError,
+        (not isinstance(motion, BaseMotion),
+         f"base_motion is a {type(motion).__name__}; it must be a BaseMotion"),
+        (robot.base == "floating",
+         f"base_motion is given, but robot {robot.name!r} has a floating base, whose motion is part of q, qd, qdd"),
+    )  # fmt: skip
     packed = motion.packed(robot.gravity)
     if packed.ndim == 1:
         return packed.reshape(1, 12)

@@ -32,7 +32,7 @@ from rne_dynamics.dynamics.declared.specialised import (
     efforts_parameters,
     kept_code,
     loaded_recipe,
-    rounded,
+    rounded_turns,
     rows_by,
     sample_of,
     shared_code,
@@ -207,7 +207,7 @@ class Quantity:
 
     def recipe(self, robot: RobotModel, link: str = "", base: Array | None = None) -> Recipe:
         """Recipe of the straight-line code, for a base at rest or of this motion (12,), without loads."""
-        parameters = rounded(robot.parameters) if self.every_mass else efforts_parameters(robot)
+        parameters = rounded_turns(robot.parameters) if self.every_mass else efforts_parameters(robot)
         motion = robot.base_at_rest if base is None else base
         arm = Arm(robot.topology, parameters, motion.reshape(1, 12), np.empty((1, 0, 6)))
         kernel = self.traced or self.for_robot(robot).batch

@@ -164,17 +164,12 @@ def _kept(robot: RobotModel | OnTree, key: tuple[Any, ...], make: Callable[[], C
 
 
 def efforts_parameters(robot: RobotModel) -> Array:
-    """The model's parameters for what depends on its equations of motion only: `rounded`, with masses moved."""
-    return with_moved_masses(robot.topology, rounded(robot.parameters))
+    """The model's parameters for what depends on its equations of motion only: rounded, with masses moved."""
+    return with_moved_masses(robot.topology, rounded_turns(robot.parameters))
 
 
-def rounded(parameters: Array) -> Array:
-    """The model's parameters; entries of rotations within round-off of 0 or ±1 are rounded."""
-    return rounded_turns(parameters, ROTATION)
-
-
-def rounded_turns(rows: Array, first: int) -> Array:
-    """Rows with rotations from column `first` on, their entries within round-off of 0 or ±1 rounded."""
+def rounded_turns(rows: Array, first: int = ROTATION) -> Array:
+    """Rows, as a model's parameters; entries of their rotations, from column `first` on, near 0 and ±1 are rounded."""
     changed: Array = rows.copy()
     turns = changed[:, first : first + 9]
     whole = np.rint(turns)

@@ -30,7 +30,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.cholesky import inverse
-from rne_dynamics.spatial.rows import add_scaled, product
+from rne_dynamics.spatial.rows import add_scaled, matrix_times
 
 
 class ForwardDynamicsDerivatives(NamedTuple):
@@ -142,8 +142,7 @@ def _rows(arms: Arm, extra: tuple[()], q: Array, qd: Array, tau: Array, out: Arr
             return singular
         for i in range(n):
             bias[i] = tau[b, i] - bias[i]
-        for i in range(n):
-            qdd[i] = product(out[b, 2, i], bias)
+        matrix_times(out[b, 2], bias, qdd)
         inverse_derivatives_kernel(arm, q[b], qd[b], qdd, (out[b, 0], out[b, 1], M))
     return -1
 

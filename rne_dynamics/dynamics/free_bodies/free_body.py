@@ -13,15 +13,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.composite.momentum import check_mass, check_point, chosen_links, momentum, world_vectors
+from rne_dynamics.dynamics.composite.momentum import check_mass, check_point, chosen_links, of_bodies, world_vectors
 from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches, packed_base, state_arrays
-from rne_dynamics.dynamics.kinematics.jacobian import BODY_MOTIONS, WORK_COLUMNS
-from rne_dynamics.dynamics.kinematics.kinematics import (
-    POSE_COLUMNS,
-    POSITION,
-    ROTATION,
-    forward_kinematics,
-)
+from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
 from rne_dynamics.dynamics.newton_euler.joint_reactions import (
     MOTION,
     bodies_work,
@@ -88,9 +82,7 @@ def momentum_rate(
     given, shape = world_vectors(lead, point=point, point_velocity=point_velocity)
     sums = chosen_links(robot, links)
     base, unloaded = packed_base(robot, None, lead), bodies_wrenches(robot, None, lead)
-    poses = BODY_MOTIONS.answers(robot, base, positions, velocities, unloaded, loaded=False)
-    poses = poses.reshape(*lead, robot.bodies, WORK_COLUMNS)
-    R, p = poses[..., ROTATION:POSITION].reshape(*lead, robot.bodies, 3, 3), poses[..., POSITION:POSE_COLUMNS]
+    R, p, moments, linear, _ = of_bodies(robot, sums, lead, positions, velocities)
     work = bodies_work(robot, base, positions, velocities, accelerations, unloaded)
     motion = work[:, :, MOTION].reshape(*lead, robot.bodies, 9)
     w, dv, dw = motion[..., :3], motion[..., 3:6] + robot.gravity @ R, motion[..., 6:]  # the recursion has v̇ − g
@@ -101,10 +93,10 @@ def momentum_rate(
     if isinstance(point, str):
         mass = float(sums.mass.sum())
         check_mass(robot, mass)
-        about = ((m[:, None] * p + times(R, h)).sum(axis=-2) + sums.moment[-1]) / mass
+        about = ((m[:, None] * p + moments).sum(axis=-2) + sums.moment[-1]) / mass
     angular = (times(R, n) + np.cross(p - about[..., None, :], force)).sum(axis=-2)
     if "point_velocity" in given:
-        angular = angular - np.cross(given["point_velocity"], momentum(robot, q, qd, links=links).linear)
+        angular = angular - np.cross(given["point_velocity"], linear.sum(axis=-2))
     return MomentumRate(np.broadcast_to(force.sum(axis=-2), shape).copy(), np.broadcast_to(angular, shape).copy())
 
 

@@ -123,14 +123,9 @@ def reduced_equations(
     lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
     base = packed_base(robot, base_motion, lead)
     loads = bodies_wrenches(robot, wrenches, lead)
-    system = MaximalSystem.of(robot)
-    count = len(positions)
-    states = zip(
-        np.broadcast_to(base, (count, 12)), positions, velocities, np.broadcast_to(loads, (count, *loads.shape[1:])),
-        strict=True,
-    )  # fmt: skip
-    rows = [_reduced(system, *(np.array(part) for part in state)) for state in states]
-    n, bodies = robot.n, robot.bodies
+    system, n, bodies = MaximalSystem.of(robot), robot.n, robot.bodies
+    rows = [_reduced(system, row_of(base, b), positions[b], velocities[b], row_of(loads, b))
+            for b in range(len(positions))]  # fmt: skip
     shapes = ((n, n), (n,), (bodies, 6, n), (bodies, 6))
     parts = (np.array([row[k] for row in rows]).reshape(*lead, *shape) for k, shape in enumerate(shapes))
     return ReducedEquations(*parts)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.dynamics.declared.arguments import state_arrays
+from rne_dynamics.dynamics.declared.arguments import arm_of, state_arrays
 from rne_dynamics.dynamics.free_bodies.system import (
     ANGULAR,
     MOTION_COLUMNS,
@@ -27,15 +27,13 @@ from rne_dynamics.dynamics.free_bodies.system import (
     RELATIVE_LINEAR,
     ROTATION,
     MaximalSystem,
-    factorised,
 )
+from rne_dynamics.dynamics.kinematics import jacobian as world
 from rne_dynamics.dynamics.kinematics.kinematics import (
     POSE_COLUMNS,
-    body_poses_kernel,
     quaternion_matrices,
     quaternion_product,
     rotation_quaternions,
-    rotation_vectors,
     vector_quaternions,
     wrapped,
 )
@@ -46,7 +44,7 @@ from rne_dynamics.model.layout import PARENT
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.pairs import into_child, minus, pair_at, put_pair
 from rne_dynamics.spatial.rows import put, put_matrix, vector_at
-from rne_dynamics.spatial.vector import compose, from_quaternion, rotate_back, subtract, transpose
+from rne_dynamics.spatial.vector import compose, from_quaternion, rotate_back, rotation_vector, subtract, transpose
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,16 +66,11 @@ def body_states(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> BodyStates:
     lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
     if lead:
         raise ArgumentError(f"q has leading shape {lead}; one state at a time: q ({robot.nq},), qd ({robot.n},)")
-    poses = np.empty((robot.bodies, POSE_COLUMNS))
-    body_poses_kernel(robot.topology, robot.parameters, positions[0], poses)
-    quaternion = rotation_quaternions(poses[:, :9].reshape(-1, 3, 3))
-    states = BodyStates(poses[:, 9:], quaternion, np.zeros((robot.bodies, 6)), positions[0].copy())
-    if robot.bodies == 0:
-        return states
-    system = MaximalSystem.of(robot)
-    blocks = system.blocks(robot.base_at_rest, positions[0], velocities[0], np.empty((0, 6)))
-    right = system.along_axes(velocities[0]).ravel()
-    return replace(states, twist=factorised(system.constraint_matrix(blocks.transfer)).solve(right).reshape(-1, 6))
+    motions = np.empty((robot.bodies, world.WORK_COLUMNS))
+    world.body_motions_kernel(arm_of(robot), positions[0], velocities[0], motions)
+    R = motions[:, :9].reshape(-1, 3, 3)
+    twist = np.concatenate([(motions[:, None, of] @ R)[:, 0] for of in (world.LINEAR, world.ANGULAR)], axis=1)
+    return BodyStates(motions[:, 9:POSE_COLUMNS].copy(), rotation_quaternions(R), twist, positions[0].copy())
 
 
 @kernel
@@ -165,24 +158,16 @@ def motion_errors(system: MaximalSystem, motion: Array, near: Array) -> tuple[Ar
     robot = system.robot
     q, qd = _coordinates(robot, motion, near)
     turned, shifted = _in_joint_frames(robot, motion)
-    angles = _angles(turned)
-    kind = robot.topology[:, layout.KIND]
-    position = np.zeros((robot.bodies, 6))
-    position[:, :3] = (turned.transpose(0, 2, 1) @ shifted[:, :, None])[:, :, 0]
-    position[:, 3:] = np.where((kind == layout.PRISMATIC)[:, None], rotation_vectors(turned), _tilts(turned))
-    position[kind == layout.FLOATING] = 0.0
-    one_axis = kind != layout.FLOATING
-    iq = robot.topology[:, layout.POSITION_INDEX]
+    kind, iq = robot.topology[:, layout.KIND], robot.topology[:, layout.POSITION_INDEX]
     target = robot.parameters[:, layout.MULTIPLIER] * q[iq] + robot.parameters[:, layout.OFFSET]
-    sliding, turning = kind == layout.PRISMATIC, kind == layout.REVOLUTE
-    position[sliding, 2] = (shifted[:, 2] - target)[sliding]
-    position[turning, 5] = wrapped(angles - target)[turning]
-    leads = one_axis & np.array(
-        [robot.body_names[i] == robot.joint_names[iv] for i, iv in enumerate(robot.topology[:, layout.VELOCITY_INDEX])],
-        dtype=bool,
-    )
-    position[leads & sliding, 2] = 0.0
-    position[leads & turning, 5] = 0.0
+    back = (turned.transpose(0, 2, 1) @ shifted[:, :, None])[:, :, 0]
+    position = np.concatenate([back, _tilts(turned)], axis=1)
+    position[kind == layout.FLOATING] = 0.0
+    for i in np.flatnonzero(kind == layout.PRISMATIC):
+        position[i, 2], position[i, 3:] = shifted[i, 2] - target[i], rotation_vector(tuple(turned[i].ravel()))
+    names = [robot.joint_names[iv] for iv in robot.topology[:, layout.VELOCITY_INDEX]]
+    lags = (kind == layout.REVOLUTE) & (np.array(robot.body_names) != np.array(names))  # q is the leader's own angle
+    position[lags, 5] = wrapped(_angles(turned) - target)[lags]
     velocity = motion[:, RELATIVE_LINEAR : RELATIVE_LINEAR + 6] - system.along_axes(qd)
     return position, velocity
 
@@ -229,20 +214,14 @@ def _fitting_poses(system: MaximalSystem, states: BodyStates) -> BodyStates:
         before = np.abs(error).max()
         if before <= enough:
             break
-        matrix = _matrix(system, states)
         right = system.right_side(np.zeros_like(error), error, np.zeros(robot.n))
-        step = system.solve(matrix, right, states.near).acceleration
-        for part in (1.0, 0.5, 0.25, 0.125):
-            moved = displaced(states, part * step)
-            error_moved = _gaps(system, moved)
-            if np.abs(error_moved).max() < before:
-                break
-        else:
-            if before < 1e-12 * (10.0 + np.abs(states.position).max()):
-                break  # round-off
-            moved = displaced(states, step)
-            error_moved = _gaps(system, moved)
-        states, error = moved, error_moved
+        step = system.solve(_matrix(system, states), right, states.near).acceleration
+        trials = (displaced(states, part * step) for part in (1.0, 0.5, 0.25, 0.125))
+        nearer = next((trial for trial in trials if np.abs(_gaps(system, trial)).max() < before), None)
+        if nearer is None and before < 1e-12 * (10.0 + np.abs(states.position).max()):
+            break  # round-off
+        states = displaced(states, step) if nearer is None else nearer
+        error = _gaps(system, states)
     else:
         i, k = divmod(int(np.abs(error).argmax()), 6)
         raise SimulationError(

@@ -32,7 +32,6 @@ between a body and its parent.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -182,57 +181,44 @@ class Solution(NamedTuple):
     qdd: Array
 
 
-@dataclass(frozen=True, eq=False)
 class MaximalSystem:
     """A robot's equations in maximal coordinates: numbering, sparsity, and the entries that never change."""
 
-    #: The model.
-    robot: RobotModel
-    #: 𝓜: every body's 6×6 inertia about its frame's origin; shape (bodies, 6, 6).
-    inertia: Array
-    #: S, shape (6·bodies, n), and its entries that are not zero.
-    axes: Array
-    gear: Array
-    #: J: rotor inertia of every coordinate; shape (n,).
-    rotor: Array
-    #: Number of each component of F (and of the balance that it enters with −1), and of a (and of its joint equation);
-    #: shape (bodies, 6).
-    force: Integers
-    motion: Integers
-    #: Number of each q̈ (and of its drive equation); shape (n,).
-    coordinate: Integers
-    #: Bodies whose parent is not the base.
-    children: Integers
-    #: Rows and columns of the whole matrix's entries: those of inertias (bodies, 24), −1 (12·bodies,), axes twice
-    #: (axes,) and rotors (n,); then those of the transfer to children (children, 27), and the same transposed.
-    entries: tuple[Integers, Integers]
-    #: Those of K alone, bodies from the base outward: 1 (6·bodies,) and transfer (children, 27).
-    constraint_entries: tuple[Integers, Integers]
+    def __init__(self, robot: RobotModel) -> None:
+        self.robot = robot
+        #: 𝓜: every body's 6×6 inertia about its frame's origin; shape (bodies, 6, 6).
+        self.inertia = generalized_inertia(robot)
+        #: J: rotor inertia of every coordinate; shape (n,).
+        self.rotor = rotor_inertia(robot)
+        #: S, shape (6·bodies, n), and its entries that are not zero.
+        self.axes = joint_map(robot)
+        component, place = np.nonzero(self.axes)
+        self.gear = self.axes[component, place]
+        # number of each component of F (and of the balance that it enters with −1), and of a (and of its joint
+        # equation), (bodies, 6); number of each q̈ (and of its drive equation), (n,)
+        self.force, self.motion, self.coordinate = force, motion, coordinate = _numbering(robot.topology, robot.n)
+        #: Bodies whose parent is not the base.
+        self.children = children = np.flatnonzero(robot.topology[:, PARENT] >= 0)
+        parents = robot.topology[children, PARENT]
+        moved, pushed, drive = motion.ravel()[component], force.ravel()[component], coordinate[place]
+        both, outward = np.concatenate([force.ravel(), motion.ravel()]), np.arange(force.size).reshape(force.shape)
+        #: Rows and columns of the whole matrix's entries: those of inertias (bodies, 24), −1 (12·bodies,), axes twice
+        #: (axes,) and rotors (n,); then those of the transfer to children (children, 27), and the same transposed.
+        self.entries = _entries(
+            (force[:, INERTIA_ROWS], motion[:, INERTIA_COLUMNS]), (both, both), (moved, drive), (drive, pushed),
+            (coordinate, coordinate), (motion[children][:, TRANSFER_ROWS], motion[parents][:, TRANSFER_COLUMNS]),
+            (force[parents][:, TRANSFER_COLUMNS], force[children][:, TRANSFER_ROWS]),
+        )
+        #: Those of K alone, bodies from the base outward: 1 (6·bodies,) and transfer (children, 27).
+        self.constraint_entries = _entries(
+            (outward, outward), (outward[children][:, TRANSFER_ROWS], outward[parents][:, TRANSFER_COLUMNS])
+        )
 
     @staticmethod
     @lru_cache(maxsize=16)
     def of(robot: RobotModel) -> MaximalSystem:
         """The system of a robot; those of the last few models are kept, which never change."""
-        topology = robot.topology
-        force, motion, coordinate = _numbering(topology, robot.n)
-        axes = joint_map(robot)
-        component, place = np.nonzero(axes)
-        moved, pushed, drive = motion.ravel()[component], force.ravel()[component], coordinate[place]
-        children = np.flatnonzero(topology[:, PARENT] >= 0)
-        parents = topology[children, PARENT]
-        both, outward = np.concatenate([force.ravel(), motion.ravel()]), np.arange(force.size).reshape(force.shape)
-        entries = _entries(
-            (force[:, INERTIA_ROWS], motion[:, INERTIA_COLUMNS]), (both, both), (moved, drive), (drive, pushed),
-            (coordinate, coordinate), (motion[children][:, TRANSFER_ROWS], motion[parents][:, TRANSFER_COLUMNS]),
-            (force[parents][:, TRANSFER_COLUMNS], force[children][:, TRANSFER_ROWS]),
-        )
-        constraint_entries = _entries(
-            (outward, outward), (outward[children][:, TRANSFER_ROWS], outward[parents][:, TRANSFER_COLUMNS])
-        )
-        return MaximalSystem(
-            robot, generalized_inertia(robot), axes, axes[component, place], rotor_inertia(robot), force, motion,
-            coordinate, children, entries, constraint_entries,
-        )
+        return MaximalSystem(robot)
 
     def blocks(self, base: Array, q: Array, qd: Array, wrenches: Array) -> Blocks:
         """The blocks of one state of the joints: base (12,), q (nq,), qd (n,), wrenches (bodies or 0, 6)."""

@@ -94,7 +94,7 @@ def motions_in_world(
 
 
 @kernel
-def _body_motions(arm: Arm, q: Array, qd: Array, out: Array) -> None:
+def body_motions_kernel(arm: Arm, q: Array, qd: Array, out: Array) -> None:
     """Pose and (v, ω) of every body, of one state; out (bodies, WORK_COLUMNS)."""
     X, V, _ = motions_in_world(arm.topology, arm.parameters, q, qd, None)
     for i in range(out.shape[0]):
@@ -102,7 +102,7 @@ def _body_motions(arm: Arm, q: Array, qd: Array, out: Array) -> None:
         put_pair(out, i, VELOCITY, V[i])
 
 
-BODY_MOTIONS = Quantity("body_motions", _body_motions, ("q", "qd"), (BODIES, WORK_COLUMNS), every_mass=True)
+BODY_MOTIONS = Quantity("body_motions", body_motions_kernel, ("q", "qd"), (BODIES, WORK_COLUMNS), every_mass=True)
 
 
 @helper
@@ -249,8 +249,9 @@ def jacobian_rate(robot: RobotModel, q: ArrayLike, qd: ArrayLike, link: str) -> 
 
 
 @kernel
-def integrate_configuration_kernel(topology: NDArray[np.int64], q: Array, step: Array, out: Array) -> None:
+def integrate_configuration_kernel(arm: Arm, q: Array, step: Array, out: Array) -> None:
     """One state: q (nq,), step (n,), out (nq,), which must not be q."""
+    topology = arm.topology
     for i in range(topology.shape[0]):
         iq = topology[i, POSITION_INDEX]
         iv = topology[i, VELOCITY_INDEX]
@@ -278,17 +279,11 @@ def integrate_configuration_kernel(topology: NDArray[np.int64], q: Array, step: 
         Z = w * s[2] + z * c + x * s[1] - y * s[0]
         W = w * c - x * s[0] - y * s[1] - z * s[2]
         norm = np.sqrt(X * X + Y * Y + Z * Z + W * W)
-        for k in range(3):
-            out[iq + k] = p[k]
+        out[iq], out[iq + 1], out[iq + 2] = p
         out[iq + 3], out[iq + 4], out[iq + 5], out[iq + 6] = X / norm, Y / norm, Z / norm, W / norm
 
 
-@kernel
-def _integrate(arm: Arm, q: Array, step: Array, out: Array) -> None:
-    integrate_configuration_kernel(arm.topology, q, step, out)
-
-
-INTEGRATE_CONFIGURATION = Quantity("integrate_configuration", _integrate, ("q", "step"), (NQ,))
+INTEGRATE_CONFIGURATION = Quantity("integrate_configuration", integrate_configuration_kernel, ("q", "step"), (NQ,))
 
 
 @INTEGRATE_CONFIGURATION.public

@@ -23,7 +23,7 @@ from rne_dynamics.model.layout import BASE, PARENT, columns
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
-from rne_dynamics.spatial.vector import IDENTITY, ZERO, Placement, placed
+from rne_dynamics.spatial.vector import IDENTITY, ZERO, Placement, from_quaternion, placed
 
 # columns of a pose: R_WB row after row, then p_WB
 ROTATION, POSITION, POSE_COLUMNS = columns(9, 3)
@@ -84,8 +84,7 @@ class LinkPoses:
 
     def __getitem__(self, link: str) -> Array:
         """Homogeneous transformation of a link, shape (…, 4, 4); `ModelError` for an unknown one."""
-        self.robot.link(link)
-        k = self.robot.link_names.index(link)
+        k = self.robot.link_index(link)
         pose = np.zeros((*self.position.shape[:-2], 4, 4))
         pose[..., :3, :3] = self.rotation[..., k, :, :]
         pose[..., :3, 3] = self.position[..., k, :]
@@ -159,17 +158,7 @@ def wrapped(angle: Array) -> Array:
 
 def quaternion_matrices(quaternion: Array) -> Array:
     """Rotation matrices of quaternions of any length but zero."""
-    x, y, z, w = quaternion.T
-    s = 2.0 / (x * x + y * y + z * z + w * w)
-    rows = np.stack(
-        [
-            1.0 - s * (y * y + z * z), s * (x * y - z * w), s * (x * z + y * w),
-            s * (x * y + z * w), 1.0 - s * (x * x + z * z), s * (y * z - x * w),
-            s * (x * z - y * w), s * (y * z + x * w), 1.0 - s * (x * x + y * y),
-        ],
-        axis=1,
-    )  # fmt: skip
-    return rows.reshape(-1, 3, 3)
+    return np.stack(from_quaternion(*quaternion.T), axis=1).reshape(-1, 3, 3)
 
 
 def rotation_quaternions(rotation: Array) -> Array:
@@ -189,16 +178,6 @@ def rotation_quaternions(rotation: Array) -> Array:
     largest = np.argmax(square[:, range(4), range(4)], axis=1)
     longest = square[np.arange(len(R)), largest]
     return np.asarray(longest / np.linalg.norm(longest, axis=1, keepdims=True))
-
-
-def rotation_vectors(rotation: Array) -> Array:
-    """Rotation vectors (axis times angle up to π) of rotation matrices."""
-    quaternion = rotation_quaternions(rotation)
-    quaternion = np.where(quaternion[:, 3:] < 0.0, -quaternion, quaternion)
-    sine = np.linalg.norm(quaternion[:, :3], axis=1, keepdims=True)
-    small = sine < 1e-9
-    angle = 2.0 * np.arctan2(sine, quaternion[:, 3:])
-    return np.asarray(np.where(small, 2.0, angle / np.where(small, 1.0, sine)) * quaternion[:, :3])
 
 
 def vector_quaternions(vector: Array) -> Array:

@@ -16,10 +16,11 @@ import numpy as np
 from rne_dynamics.compiling.jit import helper, kernel, routine
 from rne_dynamics.dynamics.declared.arguments import Arm
 from rne_dynamics.dynamics.kinematics.jacobian import placed_jacobian
+from rne_dynamics.dynamics.kinematics.kinematics import put_pose
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import columns
 from rne_dynamics.spatial.cholesky import cholesky_solve
-from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
+from rne_dynamics.spatial.rows import matrix_at, vector_at
 from rne_dynamics.spatial.vector import Placement, Vector, compose, compose_back, dot, rotation_vector, subtract
 
 #: Floor of the damping, as a part of the largest square of a column of J, and absolute, m².
@@ -78,9 +79,7 @@ def link_placement(arm: Arm, body: int, frame: Array, q: Array, J: Array) -> Pla
 @kernel
 def placement_kernel(task: Task, q: Array, J: Array, pose: Array) -> None:
     """Fill the frame's pose (1, FRAME_COLUMNS) in the world and its Jacobian (6, n)."""
-    R, p = link_placement(task.arm, task.body, task.frame, q, J)
-    put_matrix(pose, 0, TURN, R)
-    put(pose, 0, PLACE, p)
+    put_pose(pose, 0, link_placement(task.arm, task.body, task.frame, q, J))
 
 
 @helper

@@ -25,6 +25,7 @@ from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.compiling.plain import per_body
 from rne_dynamics.dynamics.declared.arguments import Arm, BaseMotion, Wrenches
 from rne_dynamics.dynamics.declared.quantity import N, Quantity
+from rne_dynamics.dynamics.derivatives.inverse_derivatives import spatial_motions
 from rne_dynamics.dynamics.kinematics.joint_motion import (
     along,
     inertia_of,
@@ -53,7 +54,6 @@ from rne_dynamics.spatial.pairs import (
     NONE,
     acceleration_at,
     inertial_wrench,
-    into_child,
     minus_load,
     momentum_of,
     motion_cross,
@@ -124,12 +124,6 @@ def inverse_dynamics(
     return INVERSE_DYNAMICS.answer(robot, q, qd, qdd, wrenches=wrenches, base_motion=base_motion)
 
 
-@BIAS_TORQUE.public
-def bias_torque(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Efforts c(q, q̇) + g(q) of an open arm; as `rne_dynamics.bias_torque`."""
-    return BIAS_TORQUE.of(robot)(q, qd)
-
-
 @kernel
 def gravity_torque_kernel(arm: Arm, q: Array, tau: Array) -> None:
     """Gravity efforts for one state: q (nq,); fills tau (n,)."""
@@ -171,25 +165,15 @@ MOMENTUM, DRIFT, WEIGHT, OWN, MOMENTUM_ROWS = range(5)
 def momentum_terms_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, rows: Array) -> None:
     """p, Cᵀq̇, g and Σ |effort of one body|, the last with q̈, into `rows` (4, n); of an arm on a base at rest."""
     topology, parameters, base, _ = arm
-    X, V, H = per_body(topology), per_body(topology), per_body(topology)
-    a, F, weight = per_body(topology), per_body(topology), per_body(topology)
-    V[BASE], a[BASE] = NONE, slice_pair(base, 6)
-    rows[:] = 0.0
-    turns = joint_turns(topology, parameters, q)
-    up = per_body(topology)
+    X, _, V, dV = spatial_motions(topology, parameters, base, q, qd, qdd)
+    H, F, weight, up = per_body(topology), per_body(topology), per_body(topology), per_body(topology)
     up[BASE] = slice_vector(base, 6)  # −g
+    rows[:] = 0.0
     for i in range(topology.shape[0]):
-        parent, kind = topology[i, PARENT], topology[i, KIND]
-        R, p = X[i] = placement_at_turn(topology, parameters, i, q, turns[i])
-        rate = parameters[i, MULTIPLIER] * qd[topology[i, VELOCITY_INDEX]]
-        V[i] = plus_along(kind, into_child(R, p, V[parent]), rate)
-        up[i] = rotate_back(R, up[parent])
-        before = turned_back(R, acceleration_at(a[parent], V[parent][1], p))
-        w, sigma = joint_speed(topology, parameters, i, qd, rotate_back(R, V[parent][1]))
-        a[i] = joint_acceleration(topology, parameters, i, qdd, before, sigma)
-        body = inertia_of(parameters, i)
+        (R, _), (v, w), (dv, dw), body = X[i], V[i], dV[i], inertia_of(parameters, i)
+        up[i] = rotate_back(R, up[topology[i, PARENT]])
         H[i] = momentum_of(body, V[i])
-        F[i] = inertial_wrench(body, w, a[i])
+        F[i] = inertial_wrench(body, w, (add(dv, cross(w, v)), dw))  # of the origin's acceleration as a point
         weight[i] = inertial_wrench(body, ZERO, (up[i], ZERO))
     for i in range(topology.shape[0] - 1, -1, -1):
         parent, kind, iv = topology[i, PARENT], topology[i, KIND], topology[i, VELOCITY_INDEX]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -71,14 +72,12 @@ def stability_margins(law: ControlLaw, robot: RigidRobot, q: Array, period: floa
 
 
 def _gains(M: Array, B: Array, G: Array, law: tuple[Array, Array, Array], period: float) -> tuple[float, float]:
-    n, unit = len(M), np.eye(len(M))
-    rates = np.zeros((3 * n, 3 * n))
-    rates[:n, n : 2 * n] = unit
-    rates[n : 2 * n, :n], rates[n : 2 * n, n : 2 * n] = -np.linalg.solve(M, G), -np.linalg.solve(M, B)
-    rates[n : 2 * n, 2 * n :] = np.linalg.inv(M)
+    n, unit, none = len(M), np.eye(len(M)), np.zeros_like(M)
+    accelerations = [-np.linalg.solve(M, G), -np.linalg.solve(M, B), np.linalg.inv(M)]  # by q, q̇ and the efforts
+    rates = np.block([[none, unit, none], accelerations, [none, none, none]])
     exact = scipy.linalg.expm(period * rates)
-    pushed = np.vstack([exact[: 2 * n, 2 * n :], np.zeros((n, n))])
-    free = np.block([[exact[: 2 * n, : 2 * n], np.zeros((2 * n, n))], [period * unit, np.zeros((n, n)), unit]])
+    pushed = np.vstack([exact[: 2 * n, 2 * n :], none])
+    free = np.block([[exact[: 2 * n, : 2 * n], np.zeros((2 * n, n))], [period * unit, none, unit]])
     answer = np.hstack(law)
     kept = 3 * n if law[2].any() else 2 * n
 
@@ -244,11 +243,7 @@ def slowest_springs(found: Comparison, law: str) -> dict[float, float]:
     """By delay, s, the lowest spring frequency, Hz, from which on the law is stable at all; infinite for none."""
     lowest: dict[float, float] = {}
     for delay in sorted({case.delay for case in found.cases.values()}):
-        stable = math.inf
-        here = {case.spring_frequency: name for name, case in found.cases.items() if case.delay == delay}
-        for frequency in sorted(here, reverse=True):
-            if not found.results[here[frequency]][law].stable:
-                break
-            stable = frequency
-        lowest[delay] = stable
+        here = {case.spring_frequency: found.results[name][law].stable
+                for name, case in found.cases.items() if case.delay == delay}  # fmt: skip
+        lowest[delay] = min(takewhile(here.__getitem__, sorted(here, reverse=True)), default=math.inf)
     return lowest

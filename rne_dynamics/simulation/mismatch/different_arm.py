@@ -29,7 +29,6 @@ from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.surroundings import parts_of_step
 from rne_dynamics.simulation.stepping.motion import add_stage, end_of_step
 from rne_dynamics.simulation.stepping.stepping import StepMethod, chosen_method, unchecked_step
-from rne_dynamics.spatial.rows import copy_into
 
 #: Ripples in one turn of a joint, or in 2π m.
 RIPPLES = 24.0
@@ -129,7 +128,7 @@ def elastic_steps(arm: Arm, touch: Touch | None, drive: Array, x: Array, effort:
     n, flat = x.shape[1], x.reshape((x.size,))
     y, rate, total, spring = np.empty(x.size), np.empty(x.size), np.empty(x.size), np.zeros(n)
     for _ in range(steps):
-        copy_into(y, flat)
+        y[:] = flat
         total[:] = 0.0
         for stage in range(4):
             fault = _put_rates(arm, touch, drive, y.reshape((4, n)), effort, spring, rate.reshape((4, n)))
@@ -265,9 +264,7 @@ class DifferentArm:
         self.now, self._coming, self._dt = phases[0], list(phases[1:]), dt
         arm = self.now.plant
         #: The motors and links; the state is that of the links.
-        self.body: ElasticJoints | RigidJoints = RigidJoints(arm, state, method)
-        if mismatch.elastic:
-            self.body = ElasticJoints(arm, state, mismatch)
+        self.body = ElasticJoints(arm, state, mismatch) if mismatch.elastic else RigidJoints(arm, state, method)
         self._messages = Messages(mismatch, gravity_torque(arm.robot.rigid, state.q), dt)
         self._encoders = Encoders(mismatch, arm.robot.n)
 

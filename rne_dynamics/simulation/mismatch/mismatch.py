@@ -28,6 +28,14 @@ def three_numbers(what: str, given: Any) -> tuple[float, ...]:
     raise ArgumentError(f"{what} {given!r}; it must be three finite numbers")
 
 
+def check_number(what: str, value: Any, *, zero: bool = True, infinite: bool = False) -> None:
+    """`ArgumentError`, whose message begins with `what`, unless a positive number; others only where they may be."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0.0
+    if not number or (value == 0.0 and not zero) or (value == math.inf and not infinite):
+        allowed = "a finite number, not negative" if zero else f"a {'' if infinite else 'finite '}number above 0"
+        raise ArgumentError(f"{what} {value!r}; it must be {allowed}")
+
+
 def check_known(names: Iterable[str], known: Sequence[str], kind: str, owner: str) -> None:
     """`ArgumentError` for a name that is not known."""
     for name in names:
@@ -132,7 +140,10 @@ class Mismatch:
     def __post_init__(self) -> None:
         for each in fields(self):
             if isinstance(each.default, float):
-                _check_number(each.name, getattr(self, each.name))
+                name, value, spring = each.name, getattr(self, each.name), each.name == "stiffness"
+                check_number(f"mismatch: {name} is", value, zero=not spring, infinite=spring)
+                if name in _PARTS and value >= 1.0:
+                    raise ArgumentError(f"mismatch: {name} is {value:g}, a part; it must be below 1 (0.05 is 5 %)")
         refuse(
             ArgumentError,
             (isinstance(self.seed, bool) or not (isinstance(self.seed, int) and self.seed >= 0),
@@ -255,17 +266,6 @@ class Mismatch:
         return tuple(events)
 
 
-def _check_number(name: str, value: Any) -> None:
-    """`ArgumentError` for a number that a field does not allow."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and not math.isnan(value)
-    infinite = name == "stiffness"
-    if not number or value < 0.0 or (infinite and value == 0.0) or (math.isinf(value) and not infinite):
-        allowed = "a number above 0" if infinite else "a finite number, not negative"
-        raise ArgumentError(f"mismatch: {name} is {value!r}; it must be {allowed}")
-    if name in _PARTS and value >= 1.0:
-        raise ArgumentError(f"mismatch: {name} is {value:g}, a part; it must be below 1 (0.05 is 5 %)")
-
-
 def _payload(given: Any) -> tuple[str, float] | tuple[str, float, tuple[float, ...]]:
     """A payload as given: a tuple, a mapping of one link, or one with the keys link, mass and com."""
     parts = given
@@ -291,7 +291,7 @@ def _scripted(given: Any) -> tuple[str, Array, float]:
     if not named or not isinstance(given["link"], str):
         raise ArgumentError(f"mismatch: script has the push {given!r}; write {{link: …, force: [x, y, z], "
                             "duration: S}")  # fmt: skip
-    _check_number("duration of a push", given["duration"])
+    check_number("mismatch: duration of a push is", given["duration"])
     force = np.array(three_numbers("mismatch: script has the force", given["force"]))
     return given["link"], force, float(given["duration"])
 

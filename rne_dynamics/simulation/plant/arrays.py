@@ -12,11 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.closed_chain.closing import DONE, SINGULAR, assemble_kernel, motion_map_kernel
+from rne_dynamics.closed_chain.closing import DONE, SINGULAR, assemble_kernel, motion_map_kernel, put_actuated
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.tree_coordinates import closed_terms_kernel
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.dynamics.declared.arguments import all_finite
 from rne_dynamics.flexible.inertia import flexible_terms_kernel
 from rne_dynamics.flexible.packed import Packed as PackedBending
 from rne_dynamics.flexible.packed import pack as pack_bending
@@ -63,8 +64,7 @@ def configuration_rate(topology: NDArray[np.int64], q: Array, qd: Array, rate: A
         x, y, z, w = q[iq + 3], q[iq + 4], q[iq + 5], q[iq + 6]
         v = rotate(from_quaternion(x, y, z, w), slice_vector(qd, iv))
         a, b, c = slice_vector(qd, iv + 3)
-        for k in range(3):
-            rate[iq + k] = v[k]
+        rate[iq], rate[iq + 1], rate[iq + 2] = v
         rate[iq + 3] = 0.5 * (w * a + y * c - z * b)
         rate[iq + 4] = 0.5 * (w * b + z * a - x * c)
         rate[iq + 5] = 0.5 * (w * c + x * b - y * a)
@@ -188,8 +188,7 @@ def _look_ahead(loops: Loops, q: Array) -> None:
         ahead[k] = q[k] - posture[actuated[k]]
     for i in range(posture.shape[0]):
         posture[i] += product(loops.T[i], ahead)
-    for k in range(q.shape[0]):
-        posture[actuated[k]] = q[k]
+    put_actuated(loops.packed, q, posture)
 
 
 @kernel
@@ -223,9 +222,8 @@ def closed_mass_and_bias(
     The passive joints' viscous friction D goes into the bias torque where `implicit` is 0; otherwise `implicit`·D is
     added to `factor`.
     """
-    for j in range(q.shape[0]):
-        if not np.isfinite(q[j]):  # nothing to assemble; the step's caller reports the joint
-            return False
+    if not all_finite(q):  # nothing to assemble; the step's caller reports the joint
+        return False
     T = loops.T
     if loops.status[1] == 1:
         _look_ahead(loops, q)

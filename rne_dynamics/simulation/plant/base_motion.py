@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -96,8 +96,8 @@ def _at(trajectory: BaseTrajectory, t: float) -> dict[str, Array]:
         raise SimulationError(
             f"base motion: the position at t = {t:.4g} s is {position.tolist()}; it must be finite, shape (3,)"
         )
-    names = ("linear_velocity", "angular_velocity", "linear_acceleration", "angular_acceleration", "rotation")
-    return {"position": position} | {name: np.asarray(getattr(motion, name), dtype=np.float64) for name in names}
+    parts = {part.name: np.asarray(getattr(motion, part.name), dtype=np.float64) for part in fields(BaseMotion)}
+    return {"position": position} | parts
 
 
 #: Coefficients of a piece.

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.dynamics.kinematics.jacobian import motions_in_world
+from rne_dynamics.dynamics.declared.arguments import Arm
+from rne_dynamics.dynamics.kinematics.jacobian import motions_in_world, placed_jacobian
 from rne_dynamics.model.friction import smooth_sign
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import columns
 from rne_dynamics.spatial.pairs import add_pair, motion_at
-from rne_dynamics.spatial.rows import copy_into, matrix_at, matrix_times, product, put, vector_at
+from rne_dynamics.spatial.rows import matrix_at, matrix_times, product, put, vector_at
 from rne_dynamics.spatial.vector import Vector, add, column, cross, dot, rotate, rotate_back, scale, subtract
 
 # columns of a springy body: kind, its point, its turn R_WB, its size; k, c, μ, and the slip speed
@@ -79,8 +80,7 @@ def touch_loads(
     Fills all loads at the robot's bodies, (bodies, 6), the force on each point in the world, (points, 3), and the
     stiffness, N/m, and damping, N s/m, that each may feel within `dt`, (points, 2).
     """
-    for i in range(wrenches.shape[0]):
-        copy_into(wrenches[i], touch.loads[i])
+    wrenches[:, :] = touch.loads
     X, V, _ = motions_in_world(topology, parameters, q, qd, None)
     how = APART
     for a in range(touch.where.shape[0]):
@@ -125,23 +125,16 @@ def ease_of_motion(
     topology: NDArray[np.int64], parameters: Array, touch: Touch, q: Array, A: Array, out: Array
 ) -> None:
     """Fill a bound of 1/mass of each point in any direction, (points,), for A = M⁻¹, (n, n)."""
-    n, points = A.shape[0], touch.where.shape[0]
-    J, unit = np.empty((points, 6, n)), np.zeros(n)
-    for j in range(n):
-        unit[j] = 1.0
-        X, V, _ = motions_in_world(topology, parameters, q, unit, None)
-        unit[j] = 0.0
-        for a in range(points):
-            R, _ = X[touch.where[a]]
-            v, w = motion_at(V[touch.where[a]], rotate(R, vector_at(touch.points, a, 0)))
-            for k in range(3):
-                J[a, k, j], J[a, 3 + k, j] = v[k], touch.points[a, 3] * w[k]
-    here = np.empty(n)
-    for a in range(points):
+    model, J, here = Arm(topology, parameters, None, None), np.empty((6, A.shape[0])), np.empty(A.shape[0])
+    for a in range(touch.where.shape[0]):
+        placed_jacobian(model, touch.where[a], touch.points[a], q, J)
+        for k in range(3, 6):
+            for j in range(J.shape[1]):
+                J[k, j] *= touch.points[a, 3]  # the sphere's surface, at its radius
         out[a] = 0.0
         for i in range(6):
-            matrix_times(A, J[a, i], here)
+            matrix_times(A, J[i], here)
             total = 0.0
             for k in range(6):
-                total += abs(product(J[a, k], here))
+                total += abs(product(J[k], here))
             out[a] = max(out[a], total)  # the largest row of J M⁻¹ Jᵀ bounds its eigenvalues

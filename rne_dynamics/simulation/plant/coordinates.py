@@ -28,7 +28,7 @@ from rne_dynamics.flexible.static import balance, elastic_energy
 from rne_dynamics.flexible.theory_range import DIVERGED, deflections, divergence, reported_findings
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.friction import passive_viscous
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.inertia import Array, read_only
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.protocol import Robot
@@ -176,22 +176,21 @@ class ActuatedJoints(Coordinates):
 
     def __init__(self, mechanism: Mechanism, friction: bool) -> None:
         super().__init__(mechanism)
-        self.mechanism = self._mechanism = mechanism
+        self.mechanism = mechanism
         self.positions = np.arange(mechanism.n)
         self.moves_when_braked = generic_rank(mechanism).loose > 0
-        self.passive_viscous = passive_viscous(mechanism) if friction else np.zeros(mechanism.open_tree.n)
-        self.passive_viscous.flags.writeable = False
+        self.passive_viscous = read_only(passive_viscous(mechanism) if friction else np.zeros(mechanism.open_tree.n))
 
     def completed(self, plant: PlantArrays, posture: Array | None, collocation: bool) -> PlantArrays:
         # the arrays that the kernels write to are new ones
-        return plant._replace(loops=Loops.of(self._mechanism, self.passive_viscous, posture))
+        return plant._replace(loops=Loops.of(self._robot, self.passive_viscous, posture))
 
     def initial(
         self, t: float, q: Array, qd: Array, posture: Array | None, delta: ArrayLike | None, deltad: ArrayLike | None
     ) -> State:
         super().initial(t, q, qd, posture, delta, deltad)
-        closed = assemble(self._mechanism, q, start=posture)
-        rates, regular = starting_velocity(self._mechanism, closed, qd)
+        closed = assemble(self._robot, q, start=posture)
+        rates, regular = starting_velocity(self._robot, closed, qd)
         return State(t, q, qd, closed, tree_qd=rates, in_tree=not regular)
 
     def unpack(self, t: float, z: Array, zd: Array, plant: PlantArrays) -> State:
@@ -206,14 +205,14 @@ class ActuatedJoints(Coordinates):
         assert plant.loops is not None
         status = int(plant.loops.status[0])
         if status != DONE:
-            error = refusal(self._mechanism, status, z, plant.loops.posture)
+            error = refusal(self._robot, status, z, plant.loops.posture)
             raise SimulationError(
                 f"adaptive integration, which is in the actuated joints, ends at t = {t:.6g} s: {error}. `step` and "
                 "`free_motion` with its own methods go through"
             ) from error
 
     def described(self, time: Array, arrays: dict[str, Any], base: BaseRows | None) -> dict[str, Any]:
-        tree = self._mechanism.open_tree
+        tree = self._robot.open_tree
         energies = partial(rigid_energies, tree, arrays["tree_q"], arrays["tree_qd"], base)
         return {"tree_names": tree.joint_names, "energies": energies}
 

@@ -12,9 +12,10 @@ import numpy as np
 
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ArgumentError, SimulationError, refuse
-from rne_dynamics.model.inertia import Array, set_fields
+from rne_dynamics.model.inertia import Array, read_only, set_fields
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.mismatch.mismatch import Mismatch, check_known, three_numbers
+from rne_dynamics.model.tree import rotation_about
+from rne_dynamics.simulation.mismatch.mismatch import Mismatch, check_known, check_number, three_numbers
 from rne_dynamics.simulation.plant.contact_law import (
     APART,
     BOX,
@@ -85,7 +86,7 @@ class SpringyBody:
         set_fields(self, **{name: three_numbers(f"{what} has the {name}", getattr(self, name))
                             for name in ("point", "normal", "size", "rpy")})  # fmt: skip
         for name in ("radius", "stiffness", "slip", "damping", "friction"):
-            _number(what, name, getattr(self, name), zero=name in ("damping", "friction"))
+            check_number(f"{what} has the {name}", getattr(self, name), zero=name in ("damping", "friction"))
         refuse(
             ArgumentError,
             (not any(self.normal), f"{what} has the normal {list(self.normal)}; its length must be above 0"),
@@ -100,9 +101,8 @@ class SpringyBody:
             x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
             x /= np.linalg.norm(x)
             return np.stack([x, np.cross(z, x), z], axis=1)
-        (a, b, c), (p, q, r) = np.cos(self.rpy), np.sin(self.rpy)
-        yaw, pitch = np.array([[c, -r, 0], [r, c, 0], [0, 0, 1]]), np.array([[b, 0, q], [0, 1, 0], [-q, 0, b]])
-        return np.asarray(yaw @ pitch @ np.array([[1, 0, 0], [0, a, -p], [0, p, a]]))
+        about_x, about_y, about_z = map(rotation_about, np.eye(3), self.rpy)
+        return np.asarray(about_z @ about_y @ about_x)
 
     @property
     def row(self) -> Array:
@@ -125,7 +125,7 @@ class TouchingPoint:
         if not isinstance(self.link, str):
             raise ArgumentError(f"{what} is no name; write that of a link")
         set_fields(self, point=three_numbers(f"{what} has the point", self.point))
-        _number(what, "radius", self.radius, zero=True)
+        check_number(f"{what} has the radius", self.radius)
 
 
 @dataclass(frozen=True)
@@ -164,11 +164,11 @@ class Surroundings:
         frames = [tree.link(point.link) for point in points]
         rows = [[*(frame.rotation @ point.point + frame.position), point.radius]
                 for frame, point in zip(frames, points, strict=True)]  # fmt: skip
-        where = np.array([frame.body for frame in frames], np.int64)
-        parts = np.array([body.row for body in self.bodies]), where, np.array(rows, np.float64).reshape(-1, 4)
-        for part in parts:
-            part.flags.writeable = False
-        return Touch(*parts, np.zeros((tree.bodies, 6)))
+        return Touch(
+            read_only(np.array([body.row for body in self.bodies])),
+            read_only(np.array([frame.body for frame in frames], np.int64)),
+            read_only(np.array(rows, np.float64).reshape(-1, 4)), np.zeros((tree.bodies, 6)),
+        )  # fmt: skip
 
 
 def touch_forces(tree: RobotModel, touch: Touch, q: Array, qd: Array) -> Array:
@@ -217,13 +217,6 @@ def _listed(name: str, values: Any) -> Sequence[Any]:
     if not isinstance(values, (list, tuple)):
         raise ArgumentError(f"surroundings: {name} is {values!r}; it must be a list")
     return values
-
-
-def _number(what: str, name: str, value: Any, *, zero: bool) -> None:
-    given = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if not given or value < 0.0 or (value == 0.0 and not zero):
-        allowed = "a finite number, not negative" if zero else "a finite number above 0"
-        raise ArgumentError(f"{what} has the {name} {value!r}; it must be {allowed}")
 
 
 _KEYS = ("bodies", "touching", "script")

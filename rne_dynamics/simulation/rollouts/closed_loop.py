@@ -16,7 +16,7 @@ from rne_dynamics.compiling.jit import helper, routine, threaded_kernel
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.laws import computed_torque as law
 from rne_dynamics.control.tracking_law import after_cycle, feedback_kernel
-from rne_dynamics.dynamics.declared.arguments import Arm
+from rne_dynamics.dynamics.declared.arguments import Arm, all_finite
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import EFFORT, NO_WRENCH, OwnCode, PlantArrays, PlantRows
@@ -36,7 +36,6 @@ from rne_dynamics.simulation.stepping.lanes import (
     step_lanes,
 )
 from rne_dynamics.simulation.stepping.motion import damped
-from rne_dynamics.spatial.rows import copy_into
 
 COMPUTED_TORQUE, PD_GRAVITY = range(2)
 # status of a sample
@@ -56,10 +55,8 @@ class Law(NamedTuple):
 
     #: COMPUTED_TORQUE or PD_GRAVITY.
     kind: int
-    #: The model; shapes (bodies, 4), (bodies, COLUMNS), (12,).
-    topology: NDArray[np.int64]
-    parameters: Array
-    base: Array
+    #: The model, on a base at rest.
+    arm: Arm
 
 
 class Columns(NamedTuple):
@@ -164,8 +161,8 @@ def _put_terms(
             integral[block.first + lane], answer,
         )
         if torque:
-            copy_into(lane_of(rows[SPEED], lane, n), qd)
-            copy_into(lane_of(rows[AIM_QDD], lane, n), reference.qdd)
+            a, b = lane * n, lane * n + n
+            rows[SPEED, a:b], rows[AIM_QDD, a:b] = qd, reference.qdd
     inputs = block.q, rows[SPEED], rows[AIM_QDD], rows[CORRECTION]
     evaluate(block.code.terms, block, (*inputs, terms))
     for lane in range(block.width):
@@ -183,10 +180,10 @@ def _general_terms(model: Law, state: tuple[Array, ...], terms: Array) -> None:
     q, speed, desired, correction = state
     rest, weightless = np.zeros(q.shape[0]), np.zeros(12)
     for row, here, qd, qdd in (
-        (0, weightless, rest, desired), (1, weightless, speed, rest), (2, model.base, rest, rest),
+        (0, weightless, rest, desired), (1, weightless, speed, rest), (2, model.arm.base, rest, rest),
         (3, weightless, rest, correction),
     ):  # fmt: skip
-        arm = Arm(model.topology, model.parameters, here, NO_WRENCH)
+        arm = Arm(model.arm.topology, model.arm.parameters, here, NO_WRENCH)
         apart(inverse_dynamics_kernel, (arm, q, qd, qdd, terms[row]))
 
 
@@ -228,8 +225,7 @@ def _command(
             course.states[0, s, row, j], course.states[1, s, row, j] = block.q[k], block.qd[k]
             course.states[2, s, row, j] = effort
         if keeps and course.terms.shape[1] > 0:
-            for i in range(5):
-                course.terms[i, s, row, j] = terms[i, j]
+            course.terms[:, s, row, j] = terms[:, j]
         course.integral[s, j] = after_cycle(
             table[law.GAIN_I, j], table[BOUND, j], course.integral[s, j], error, clock.period, cut
         )
@@ -252,9 +248,7 @@ def _step(block: Block, lane: int, clock: Clock) -> int:
         done = apart(semi_implicit_step, (plant, q_new.copy(), qd_new.copy(), effort, left, q_new, qd_new))
     if left < 0.0 or not done:
         return NOT_DETERMINED
-    for j in range(block.n):
-        if not (np.isfinite(q_new[j]) and np.isfinite(qd_new[j])):
-            return NOT_FINITE
-    copy_into(q, q_new)
-    copy_into(qd, qd_new)
+    if not (all_finite(q_new) and all_finite(qd_new)):
+        return NOT_FINITE
+    q[:], qd[:] = q_new, qd_new
     return DONE

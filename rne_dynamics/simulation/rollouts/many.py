@@ -19,11 +19,11 @@ from rne_dynamics.control.laws.computed_torque import ComputedTorque, decay_rate
 from rne_dynamics.control.laws.pd_gravity import PdGravity
 from rne_dynamics.control.model_terms import rigid_terms_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
-from rne_dynamics.dynamics.declared.arguments import Arm
+from rne_dynamics.dynamics.declared.arguments import Arm, arm_of
 from rne_dynamics.dynamics.declared.specialised import efforts_parameters, kept_code, kept_rows
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
-from rne_dynamics.errors import ArgumentError, SimulationError, SingularInertiaError
+from rne_dynamics.errors import SimulationError, SingularInertiaError
 from rne_dynamics.model.dice import Dice, random_configuration
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
@@ -89,8 +89,7 @@ def packed_loop(plant: ArmPlant, controller: ControlLaw) -> Packed | None:
         plant.joints[None],
     )  # fmt: skip
     kind = COMPUTED_TORQUE if isinstance(controller, ComputedTorque) else PD_GRAVITY
-    law = Law(kind, model.topology, model.parameters, model.base_at_rest)
-    return Packed(plants, law, np.array([gains.p, gains.i, gains.d, gains.i_clamp])[None])
+    return Packed(plants, Law(kind, arm_of(model)), np.array([gains.p, gains.i, gains.d, gains.i_clamp])[None])
 
 
 def own_code_of(
@@ -282,8 +281,6 @@ def run_many(
     progress: Callable[[int], None] | None,
 ) -> ManyRollouts:
     """`Rollout.run_many`; rows are kept every `clock.every` cycles, none where that is 0."""
-    if threads is not None and threads < 1:
-        raise ArgumentError(f"threads is {threads}; it must be at least 1")
     rows = 0 if clock.every == 0 else clock.cycles // clock.every + 1
     clock = clock._replace(every=max(clock.every, 1))
     now = course(samples.q, samples.qd, rows, terms=False)

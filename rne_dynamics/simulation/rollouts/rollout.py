@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from rne_dynamics.control.control_law import ControlLaw, call_own, check_law, next_integral, terms_of
 from rne_dynamics.control.parameters import measured
 from rne_dynamics.control.trajectory import Trajectory, references
-from rne_dynamics.errors import ArgumentError, SimulationError
+from rne_dynamics.errors import ArgumentError, SimulationError, refuse
 from rne_dynamics.model.inertia import Array, Rebuilt, set_fields
 from rne_dynamics.simulation.mismatch.different_arm import DifferentArm, phases_of
 from rne_dynamics.simulation.mismatch.mismatch import Mismatch
@@ -313,10 +313,14 @@ class Rollout(Rebuilt):
         ArgumentError
             Samples of another robot, a number of threads below 1, or a negative `keep_every`.
         """
-        if self._packed is None or samples.robot.joint_names != self.plant.robot.joint_names:
-            raise ArgumentError("the samples are of another rollout; make them by `samples` of this one")
-        if keep_every < 0:
-            raise ArgumentError(f"keep_every is {keep_every}; it must be 0 or above")
+        refuse(
+            ArgumentError,
+            (self._packed is None or samples.robot.joint_names != self.plant.robot.joint_names,
+             "the samples are of another rollout; make them by `samples` of this one"),
+            (keep_every < 0, f"keep_every is {keep_every}; it must be 0 or above"),
+            (threads is not None and threads < 1, f"threads is {threads}; it must be at least 1"),
+        )  # fmt: skip
+        assert self._packed is not None
         clock = self.clock._replace(every=int(keep_every))
         code = own_code_of(self.plant, self.controller, samples.plants, samples.gains, rows=True)
         return run_many(

@@ -123,9 +123,7 @@ class Log:
     @property
     def error(self) -> Array:
         """Desired less actual position, rad or m; shape (rows, n); zero in free motion."""
-        if self.reference_q is None:
-            return np.zeros_like(self.qd)
-        return self.reference_q - self.q
+        return np.zeros_like(self.qd) if self.reference_q is None else self.reference_q - self.q
 
     @property
     def rms_error(self) -> Array:

@@ -15,7 +15,7 @@ from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import SAFETY
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.dispatch import gravity_torque, inverse_dynamics
-from rne_dynamics.errors import ArgumentError
+from rne_dynamics.errors import ArgumentError, refuse
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
@@ -27,7 +27,6 @@ FINE, COARSE = 1e-3, 0.02
 _SHARED = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
 class FloatingMotion:
     """M q̈ + D q̇ + friction = load, in implicit steps; gravity is compensated.
 
@@ -35,36 +34,29 @@ class FloatingMotion:
     compensates a fraction of it while the joint moves, and only its offset at rest.
     """
 
-    #: h, s.
-    step: float
-    #: (1 + h M⁻¹D)⁻¹, where D is the law's damping and the viscous friction that it does not compensate; (n, n).
-    decay: Array
-    #: decay h M⁻¹, (n, n).
-    gain: Array
-    #: Friction at rest in both directions, what of the offset is not compensated, Stribeck friction, N·m or N, and
-    #: 1 / v_s²; (4, n).
-    friction: Array
-    #: Fraction of it that the law compensates, and 1 / the speed from which on it does so, s/rad or s/m; (n,).
-    compensated: float
-    steepness: Array
-
-    @classmethod
-    def of(cls, settings: Settings, q: Array, *, friction: bool = True, step: float = FINE) -> FloatingMotion:
+    def __init__(self, settings: Settings, q: Array, *, friction: bool = True, step: float = FINE) -> None:
         """Motions about `q`, (n,), of an arm that has joint `friction` or none; raises as `joint_inertia`."""
         robot, law = settings.robot, settings.floating
-        compensation = law.friction_compensation or FrictionCompensation(0.0)
-        compensated = compensation.scale
         of_joints, inverse = joint_friction(robot), joint_inertia(robot, q).inverse
+        compensation = law.friction_compensation or FrictionCompensation(0.0)
+        #: h, s.
+        self.step = step
+        #: Fraction of friction that the law compensates.
+        self.compensated = compensation.scale
+        #: 1 / the speed from which on it does so, s/rad or s/m; (n,).
+        self.steepness = compensation.steepness(of_joints)
         # as the supervisor does: what is compensated a period late is stable
-        viscous = of_joints.viscous - lowered(inverse, compensated * of_joints.viscous, settings.assumed_rate / SAFETY)
-        damping = law.damping + (viscous if friction else 0.0)
-        decay = np.asarray(np.linalg.inv(np.eye(robot.n) + step * inverse * damping), dtype=np.float64)
+        unstable = lowered(inverse, self.compensated * of_joints.viscous, settings.assumed_rate / SAFETY)
+        damping = law.damping + (of_joints.viscous - unstable if friction else 0.0)
+        #: (1 + h M⁻¹D)⁻¹, where D is the law's damping and the viscous friction that it does not compensate; (n, n).
+        self.decay = np.asarray(np.linalg.inv(np.eye(robot.n) + step * inverse * damping), dtype=np.float64)
+        #: decay h M⁻¹, (n, n).
+        self.gain = step * self.decay @ inverse
         *_, stribeck, fading = of_joints.rows
-        rubs = np.array([of_joints.coulomb + stribeck, (1.0 - compensated) * of_joints.offset, stribeck, fading])
-        return cls(
-            step, decay, step * decay @ inverse, rubs if friction else 0.0 * rubs, compensated,
-            compensation.steepness(of_joints),
-        )  # fmt: skip
+        rubs = [of_joints.coulomb + stribeck, (1.0 - self.compensated) * of_joints.offset, stribeck, fading]
+        #: Friction at rest in both directions, what of the offset is not compensated, Stribeck friction, N·m or N, and
+        #: 1 / v_s²; (4, n).
+        self.friction = np.array(rubs) if friction else np.zeros((4, robot.n))
 
     def run(self, qd: Array, loads: Array) -> tuple[Array, Array]:
         """Displacements and velocities after each step from `qd`, (n,), under `loads`, N·m or N; (steps, n) all."""
@@ -125,10 +117,13 @@ def parse_push(text: str, robot: RigidRobot) -> Push:
     except ValueError:
         raise ArgumentError(f"push {text!r}: write LINK=FX,FY,FZ@BEGIN..END, as in tool0=0,0,10@0.5..1, in N and s"
                             ) from None
-    if force.shape != (3,) or not np.isfinite(force).all():
-        raise ArgumentError(f"push {text!r} has the force {force.tolist()}; it must be three finite numbers, N")
-    if not (0.0 <= begin < end <= 60.0):
-        raise ArgumentError(f"push {text!r} acts from {begin:g} to {end:g} s; write 0 <= BEGIN < END <= 60")
+    refuse(
+        ArgumentError,
+        (force.shape != (3,) or not np.isfinite(force).all(),
+         f"push {text!r} has the force {force.tolist()}; it must be three finite numbers, N"),
+        (not 0.0 <= begin < end <= 60.0,
+         f"push {text!r} acts from {begin:g} to {end:g} s; write 0 <= BEGIN < END <= 60"),
+    )  # fmt: skip
     robot.open_tree.link(found["link"])
     return Push(found["link"], force, begin, end)
 
@@ -188,12 +183,12 @@ def gentle_push(settings: Settings, q: Array, *, friction: bool = True) -> Plann
 
 
 class _PushedArm:
-    """An arm in one posture, and what pushes do to it; raises as `FloatingMotion.of`."""
+    """An arm in one posture, and what pushes do to it; raises as `FloatingMotion`."""
 
     def __init__(self, settings: Settings, q: Array, *, friction: bool) -> None:
         limits = settings.limits
         self._settings, self._q = settings, q
-        self._motion = FloatingMotion.of(settings, q, friction=friction, step=COARSE)
+        self._motion = FloatingMotion(settings, q, friction=friction, step=COARSE)
         self._speed = FASTEST * np.where(np.isfinite(limits.velocity), limits.velocity, VELOCITY)
         self._lower, self._upper = limits.lower + limits.margin, limits.upper - limits.margin
         self._effort = np.maximum(STRONGEST * limits.effort, np.abs(gravity_torque(settings.robot, q)))

@@ -167,12 +167,9 @@ class Simulator:
         """
         loads = NO_WRENCH if not wrenches else bodies_wrenches(self.plant.tree, wrenches, ())[0]
         for _ in range(steps):
-            now = self._state
-            if self.braked:
-                self._state = self._held(now, loads)
-                continue
-            effort = self._zero if self._commanded_at is None or self.timed_out else self._effort
-            self._state = self._stepped(now, effort, loads)
+            now, idle = self._state, self._commanded_at is None or self.timed_out
+            effort = self._zero if idle else self._effort
+            self._state = self._held(now, loads) if self.braked else self._stepped(now, effort, loads)
         return self._state
 
     def _stepped(self, now: State, effort: Array, loads: Array) -> State:
@@ -226,9 +223,9 @@ class Simulator:
         """Go on from a state at rest, with the script at its begin."""
         self._state = state
         self._steps = 0
-        self._arm: DifferentArm | None = None
-        if self._mismatch is not None:
-            self._arm = DifferentArm(self._phases, self._mismatch, state, self.dt, self.method)
+        self._arm = None if self._mismatch is None else DifferentArm(
+            self._phases, self._mismatch, state, self.dt, self.method
+        )  # fmt: skip
 
     def warm_up(self) -> None:
         """Compile everything a step may need, so that no later step stalls. Changes nothing."""

@@ -28,7 +28,6 @@ from rne_dynamics.simulation.plant.arrays import (
 )
 from rne_dynamics.simulation.stepping.motion import Piece, speed_friction
 from rne_dynamics.spatial.cholesky import SINGULAR
-from rne_dynamics.spatial.rows import copy_into
 
 _R3 = np.sqrt(3.0)
 # by stage: times c, columns of Butcher's matrix, and those of its square, for positions
@@ -56,15 +55,13 @@ def gauss_legendre(
     at, rate = piece.q.copy(), piece.qd.copy()
     parts = 1
     for _halving in range(HALVINGS + 1):
-        copy_into(at, piece.q)
-        copy_into(rate, piece.qd)
+        at[:], rate[:] = piece.q, piece.qd
         for part in range(parts):
             begun = elapsed + part * (h / parts)
             flex.status[0] = _stages(plant, flex, piece, at, rate, begun, h / parts, z_new, zd_new)
             if flex.status[0] != CONVERGED:
                 break
-            copy_into(at, z_new)
-            copy_into(rate, zd_new)
+            at[:], rate[:] = z_new, zd_new
         if flex.status[0] != NOT_CONVERGED:
             break
         parts *= 2
@@ -84,33 +81,31 @@ def _stages(
     flexible_mass_and_bias(flex, here, wrenches, z, zd, 0.0, J, J, bias)
     if not _newton_matrix(flex, joints, J, locked, h, inverse):
         return NO_INERTIA
-    a1, a2, r1, r2 = np.zeros(nz), np.zeros(nz), np.empty(nz), np.empty(nz)
+    a, r = np.zeros((2, nz)), np.empty((2, nz))  # by stage
     z_stage, zd_stage, w = np.empty(nz), np.empty(nz), np.empty((nz, 2))
     # the first guess needs no evaluation: the residual of a = 0 linearised about the start
-    _start_residuals(flex, joints, piece, zd, bias, h, r1, r2)
+    _start_residuals(flex, joints, piece, zd, bias, h, r)
     scale = _size(J, zd) + h * _size_of_forces(flex, J, z, bias, drive)
     before = 0.0
     for iteration in range(_ITERATIONS):
         if iteration > 0:
             for stage in range(2):
-                r = r1 if stage == 0 else r2
                 c = _C[stage]
                 base_at(plant.base, elapsed + c * h, here)
                 for k in range(nz):
-                    z_stage[k] = z[k] + h * (c * zd[k] + h * (_S1[stage] * a1[k] + _S2[stage] * a2[k]))
-                    zd_stage[k] = zd[k] + h * (_A1[stage] * a1[k] + _A2[stage] * a2[k])
-                a = a1 if stage == 0 else a2
-                apart(flexible_forces_kernel, (flex.packed, here, z_stage, zd_stage, a, wrenches, r))
+                    z_stage[k] = z[k] + h * (c * zd[k] + h * (_S1[stage] * a[0, k] + _S2[stage] * a[1, k]))
+                    zd_stage[k] = zd[k] + h * (_A1[stage] * a[0, k] + _A2[stage] * a[1, k])
+                apart(flexible_forces_kernel, (flex.packed, here, z_stage, zd_stage, a[stage], wrenches, r[stage]))
                 for k in range(nz):
-                    r[k] = 0.0 if locked[k] else r[k] + speed_friction(joints, k, zd_stage[k]) - drive[k]
+                    r[stage, k] = 0.0 if locked[k] else r[stage, k] + speed_friction(joints, k, zd_stage[k]) - drive[k]
         for k in range(nz):
-            w[k, 0], w[k, 1] = -r1[k], -_IN * r2[k]
+            w[k, 0], w[k, 1] = -r[0, k], -_IN * r[1, k]
         _solve(inverse, w)
         for k in range(nz):
-            r1[k], r2[k] = w[k, 0], _OUT * w[k, 1]
-            a1[k] += r1[k]
-            a2[k] += r2[k]
-        change = h * (_size(J, r1) + _size(J, r2))
+            r[0, k], r[1, k] = w[k, 0], _OUT * w[k, 1]
+            a[0, k] += r[0, k]
+            a[1, k] += r[1, k]
+        change = h * (_size(J, r[0]) + _size(J, r[1]))
         if not np.isfinite(change):
             return NOT_CONVERGED
         # what is left is at most θ/(1 − θ) of the last change, for convergence at the rate θ; near rest changes are
@@ -119,8 +114,8 @@ def _stages(
         converges = max(change, before) <= small or (change < before and change * change / (before - change) <= small)
         if iteration > 0 and converges:
             for k in range(nz):
-                z_new[k] = z[k] + h * (zd[k] + h * (_P1 * a1[k] + _P2 * a2[k]))
-                zd_new[k] = zd[k] + 0.5 * h * (a1[k] + a2[k])
+                z_new[k] = z[k] + h * (zd[k] + h * (_P1 * a[0, k] + _P2 * a[1, k]))
+                zd_new[k] = zd[k] + 0.5 * h * (a[0, k] + a[1, k])
             return CONVERGED
         if iteration > 1 and not change < before:
             return NOT_CONVERGED
@@ -130,18 +125,18 @@ def _stages(
 
 @helper
 def _start_residuals(
-    flex: Flex, joints: Array, piece: Piece, zd: Array, bias: Array, h: float, r1: Array, r2: Array
+    flex: Flex, joints: Array, piece: Piece, zd: Array, bias: Array, h: float, r: Array
 ) -> None:
-    """The residuals of a₁ = a₂ = 0 but for changes of J and of the other forces than the elastic ones."""
+    """The residuals r (2, nz) of a₁ = a₂ = 0 but for changes of J and of the other forces than the elastic ones."""
     n = flex.packed.joints
     for k in range(zd.shape[0]):
-        r1[k] = 0.0 if piece.locked[k] else bias[k] + speed_friction(joints, k, zd[k]) - piece.drive[k]
-        r2[k] = r1[k]
+        r[0, k] = 0.0 if piece.locked[k] else bias[k] + speed_friction(joints, k, zd[k]) - piece.drive[k]
+        r[1, k] = r[0, k]
         if k >= n:
             for m in range(flex.stiffness.shape[0]):
                 elastic = h * flex.stiffness[k - n, m] * zd[n + m]
-                r1[k] += _C[0] * elastic
-                r2[k] += _C[1] * elastic
+                r[0, k] += _C[0] * elastic
+                r[1, k] += _C[1] * elastic
 
 
 @helper

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, rare_kernel, routine
+from rne_dynamics.dynamics.declared.arguments import Arm
 from rne_dynamics.dynamics.kinematics.jacobian import integrate_configuration_kernel
 from rne_dynamics.model.friction import faded
 from rne_dynamics.model.inertia import Array
@@ -33,7 +34,7 @@ from rne_dynamics.simulation.plant.arrays import (
 )
 from rne_dynamics.simulation.stepping.motion import Piece, mass_and_bias, mass_scale, speed_friction
 from rne_dynamics.spatial.cholesky import cholesky_solve, inverse
-from rne_dynamics.spatial.rows import add_scaled, copy_into, matrix_times, product
+from rne_dynamics.spatial.rows import add_scaled, matrix_times, product
 
 #: Status of a row: w = 0, r at its lower edge, r at its upper edge.
 HELD, AT_LOW, AT_HIGH = 0, 1, 2
@@ -47,9 +48,8 @@ _PATIENCE = 8
 def box_lcp(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status: NDArray[np.int64]) -> bool:
     """Solve one problem into r, w, status, (n,); False where pivoting has no end by round-off: r by relaxation."""
     n = b.shape[0]
-    for j in range(n):
-        status[j] = HELD
     best, patience = n + 1, _PATIENCE
+    status[:] = HELD
     for _ in range(60 * (n + 1)):
         _solve_held(A, b, lo, hi, r, w, status)
         wrong, last = 0, -1
@@ -89,33 +89,19 @@ def _better(lo: Array, hi: Array, r: Array, w: Array, b: Array, status: NDArray[
 @helper
 def _solve_held(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status: NDArray[np.int64]) -> None:
     """r at its edges or such that w = 0, and then w, for a given status."""
-    n = b.shape[0]
-    held = 0
+    n, m = b.shape[0], 0
+    held, x = np.empty(n, dtype=np.int64), np.empty(n)
     for j in range(n):
         if status[j] == HELD:
-            held += 1
+            r[j], held[m] = 0.0, j
+            m += 1
         else:
             r[j] = lo[j] if status[j] == AT_LOW else hi[j]
-    S, left, x = np.empty((held, held)), np.empty(held), np.empty(held)
-    row = 0
-    for j in range(n):
-        if status[j] != HELD:
-            continue
-        column, t = 0, -b[j]
-        for k in range(n):
-            if status[k] == HELD:
-                S[row, column] = A[j, k]
-                column += 1
-            else:
-                t -= A[j, k] * r[k]
-        left[row] = t
-        row += 1
-    cholesky_solve(S, left, x)
-    row = 0
-    for j in range(n):
-        if status[j] == HELD:
-            r[j] = x[row]
-            row += 1
+    for a in range(m):
+        x[a] = -b[held[a]] - product(A[held[a]], r)
+    cholesky_solve(reduced(A, held[:m]), x[:m], x[:m])
+    for a in range(m):
+        r[held[a]] = x[a]
     _put_motion(A, b, r, w, status)
 
 
@@ -179,10 +165,8 @@ def rubs(plant: PlantArrays, j: int) -> bool:
 @helper
 def held(plant: PlantArrays, q: Array, qd: Array) -> bool:
     """Whether any joint rests where friction may hold it, or touches a stop."""
-    for j in range(qd.shape[0]):
-        if stop_side(plant, q, j) != 0:
-            return True
-        if qd[j] == 0.0 and rubs(plant, j):
+    for j in range(qd.shape[0]):  # noqa: SIM110 kernels have no `any`
+        if stop_side(plant, q, j) != 0 or (qd[j] == 0.0 and rubs(plant, j)):
             return True
     return False
 
@@ -331,9 +315,9 @@ def semi_implicit_step(
     if plant.loops is None and plant.flex is None:
         step = np.zeros(n)
         add_scaled(step, dt, qd_new)
-        integrate_configuration_kernel(plant.topology, q, step, q_new)
+        integrate_configuration_kernel(Arm(plant.topology, plant.parameters, None, None), q, step, q_new)
     else:
-        copy_into(q_new, q)
+        q_new[:] = q
         add_scaled(q_new, dt, qd_new)
     kept_within_stops(plant, q, q_new)
     return True
@@ -374,10 +358,10 @@ def implicit_velocities(
     inside = np.zeros(n, dtype=np.bool_)
     for attempt in range(n + 1):
         if m > 0:
-            copy_into(qd_new, before)
+            qd_new[:] = before
             impulses(A, chosen[:m], target[:m], lo[:m], hi[:m], qd_new)
         if attempt == 0:
-            copy_into(before, qd_new)
+            before[:] = qd_new
             m = 0
         # stops ahead; slowing one joint may push another into its stop, so the set grows until nothing leads out
         grown = False

@@ -18,7 +18,6 @@ from rne_dynamics.simulation.stepping.contact import (
     states_of_joints,
 )
 from rne_dynamics.simulation.stepping.motion import Piece, may_be_stiff, runge_kutta, too_stiff
-from rne_dynamics.spatial.rows import copy_into
 
 # an event is found when its time is known to this part of the step, or the joint is past it by no more than this
 _TIME_TOLERANCE = 1e-10
@@ -44,8 +43,7 @@ def step_with_events(
     n, left, base = effort.shape[0], dt, np.empty(BASE)
     piece = Piece(q.copy(), qd.copy(), np.zeros(n, dtype=np.bool_), np.zeros(n), np.empty(n))
     bias, M, A = np.empty(n), np.empty((n, n)), np.empty((n, n))
-    copy_into(q_new, q)
-    copy_into(qd_new, qd)
+    q_new[:], qd_new[:] = q, qd
     for number in range(4 * n + 8):
         rests = held(plant, piece.q, piece.qd)
         asked = number == 0 and not slow and may_be_stiff(plant)
@@ -56,8 +54,7 @@ def step_with_events(
         if asked and too_stiff(plant, A, dt):
             return dt
         if rests and apart(impact, (plant, bias, A, piece.q, piece.qd, effort, _GRAZE * dt)):
-            copy_into(q_new, piece.q)
-            copy_into(qd_new, piece.qd)
+            q_new[:], qd_new[:] = piece.q, piece.qd
             continue  # the bias torque has changed with the velocities
         if left <= 0.0:  # the last piece ended in an event
             return 0.0
@@ -69,8 +66,7 @@ def step_with_events(
             if rubs(plant, j) and not piece.locked[j] and piece.direction[j] * qd_new[j] < 0.0:
                 qd_new[j] = 0.0
         kept_within_stops(plant, piece.q, q_new)
-        copy_into(piece.q, q_new)
-        copy_into(piece.qd, qd_new)
+        piece.q[:], piece.qd[:] = q_new, qd_new
         left -= taken
     return left
 

@@ -36,7 +36,6 @@ from rne_dynamics.simulation.plant.arrays import (
     PlantRows,
 )
 from rne_dynamics.simulation.stepping.motion import AHEAD, STIFF, WEIGHTS, locked_forward, viscous_rate
-from rne_dynamics.spatial.rows import copy_into
 from rne_dynamics.straight_line.recipe import REFUSED
 
 # rows of `Block.rows`: effort; Coulomb friction included in DRIVE, direction of sliding joints with Coulomb friction,
@@ -102,8 +101,7 @@ def evaluate(address: int, block: Block, arrays: tuple[Array, ...]) -> None:
     if address != 0 and block.code.rows:
         call_rows(address, block.width, (*arrays, block.refused))
         return
-    for lane in range(block.width):
-        block.refused[lane] = 1
+    block.refused[:] = 1
     if address != 0 and call(address, arrays) & REFUSED == 0:
         block.refused[0] = 0
 
@@ -196,7 +194,7 @@ def _choose_method(block: Block, lane: int, dt: float) -> bool:
         if moved:
             state = block.joints[VISCOUS, a:b], lane_of(block.q, lane, block.n)
             rate[lane] = apart(viscous_rate, (_arm(block, lane), block.code.one, *state))
-            copy_into(rows[Q_RATED, a:b], block.q[a:b])
+            rows[Q_RATED, a:b] = block.q[a:b]
             if rate[lane] < 0.0:
                 rate[lane], block.lanes[lane] = np.nan, LEFT
             put_implicit(block, lane, dt)

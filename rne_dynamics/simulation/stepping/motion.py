@@ -37,7 +37,7 @@ from rne_dynamics.simulation.plant.arrays import (
 )
 from rne_dynamics.simulation.plant.contact_law import touch_loads
 from rne_dynamics.spatial.cholesky import inverse, scaled_cholesky_solve
-from rne_dynamics.spatial.rows import copy_into, matrix_times
+from rne_dynamics.spatial.rows import matrix_times
 from rne_dynamics.straight_line.recipe import REFUSED
 
 
@@ -183,7 +183,7 @@ def position_rate(plant: PlantArrays, q: Array, qd: Array, rate: Array) -> None:
     if plant.loops is None and plant.flex is None:
         configuration_rate(plant.topology, q, qd, rate)
     else:
-        copy_into(rate, qd)
+        rate[:] = qd
 
 
 @kernel

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -251,51 +250,32 @@ def states_at(
             out[nz:] = np.nan  # the integrator takes a shorter step
         return out
 
+    moving = np.flatnonzero(plant.positions >= 0)
+    lower, upper = plant.joints[moving][:, [LOWER, UPPER]].T
+
+    def room(x: Array) -> Array:
+        """Distance of each joint from its nearer stop."""
+        q = x[plant.positions[moving]]
+        return np.asarray(np.minimum(upper - q, q - lower))
+
+    def stop(t: float, x: Array) -> float:
+        return float(room(x).min(initial=np.inf))
+
+    stop.terminal, stop.direction = True, -1.0  # type: ignore[attr-defined]  # as SciPy takes events
     solution = solve_ivp(
-        rate, (start.t, float(at[-1])), np.concatenate([z, zd]), method="DOP853", t_eval=at,
-        rtol=rtol, atol=atol, events=_stop_events(plant),
+        rate, (start.t, float(at[-1])), np.concatenate([z, zd]), method="DOP853", t_eval=at, rtol=rtol, atol=atol,
+        events=stop,
     )  # fmt: skip
-    _refuse_failure(plant, solution)
+    if solution.status == 1:
+        name = plant.coordinates.names[moving[np.argmin(room(solution.y_events[0][0]))]]
+        raise SimulationError(
+            f"{name} reaches its stop at t = {solution.t_events[0][0]:.6g} s, where adaptive integration ends; use "
+            "step(), or a plant without stops"
+        )
+    if solution.status != 0:
+        raise SimulationError(f"adaptive integration gave up: {solution.message}")
     states: list[State] = []
     for at_t, x in zip(solution.t, solution.y.T, strict=True):  # each is assembled from the one before
         start = plant.coordinates.located(float(at_t), x[:nz].copy(), x[nz:].copy(), start)
         states.append(start)
     return states
-
-
-def _stop_events(plant: ArmPlant) -> list[Any]:
-    """Terminal events at the finite stops."""
-    events = []
-    for iq, joint, name in zip(plant.positions.tolist(), plant.joints, plant.coordinates.names, strict=True):
-        for bound, sign in ((joint[UPPER], 1.0), (joint[LOWER], -1.0)):
-            if iq >= 0 and np.isfinite(bound):
-                events.append(_StopEvent(iq, float(bound), sign, name))
-    return events
-
-
-@dataclass
-class _StopEvent:
-    """Distance of a joint from a stop; an event as SciPy takes it."""
-
-    place: int
-    bound: float
-    sign: float
-    name: str
-    terminal = True
-    direction = -1.0
-
-    def __call__(self, t: float, x: Array) -> float:
-        """Zero at the stop."""
-        return float(self.sign * (self.bound - x[self.place]))
-
-
-def _refuse_failure(plant: ArmPlant, solution: Any) -> None:
-    if solution.status == 1:
-        t, name = min((times[0], event.name) for times, event in zip(
-            solution.t_events, _stop_events(plant), strict=True) if len(times))  # fmt: skip
-        raise SimulationError(
-            f"{name} reaches its stop at t = {t:.6g} s, where adaptive integration ends; use step(), "
-            "or a plant without stops"
-        )
-    if solution.status != 0:
-        raise SimulationError(f"adaptive integration gave up: {solution.message}")

@@ -16,21 +16,19 @@ from rne_dynamics.closed_chain.assembly import assemble, starting_velocity
 from rne_dynamics.closed_chain.closing import MISFIT
 from rne_dynamics.closed_chain.coordinates import passive_singular_value
 from rne_dynamics.closed_chain.independence import generic_rank
-from rne_dynamics.closed_chain.packed import Packed, pack, workspace
+from rne_dynamics.closed_chain.packed import Packed, pack
 from rne_dynamics.closed_chain.tree_coordinates import (
     DETERMINED,
     Tree,
-    TreeWork,
+    open_torque,
     settle,
     solve_free,
     tangent,
     tree_accelerations,
-    tree_workspace,
+    tree_of,
 )
 from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.jit import helper, rare_kernel, routine
-from rne_dynamics.dynamics.declared.arguments import Arm
-from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.errors import SimulationError, no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import (
@@ -73,15 +71,14 @@ _SHARED = 1e-9
 
 
 @routine
-def _response(tree: TreeWork, rank: int, A: Array) -> int:
+def _response(tree: Tree, A: Array) -> int:
     """A = Tᵀ G⁻¹ T: the velocities that unit impulses give; shape (n, n)."""
     n = A.shape[0]
-    right = np.empty(n - rank)
+    right = np.empty(n - tree.work.ranks[0])
     A[:, :] = 0.0
     for j in range(n):
-        for c in range(n - rank):
-            right[c] = tree.T[c, j]
-        status = solve_free(tree, rank, right, A[j])
+        right[:] = tree.memory.T[: right.shape[0], j]
+        status = solve_free(tree, right, A[j])
         if status != DETERMINED:
             return status
     return DETERMINED
@@ -109,7 +106,7 @@ def _runge_kutta(
     end_of_step(h, q, q_sum, q_new)
     end_of_step(h, v, v_sum, v_new)
     tree.memory.extra[:] = 0.0
-    status, _, _ = settle(tree.packed, tree.work, tree.memory, tree.rank, q_new, v_new)
+    status, _ = settle(tree, q_new, v_new)
     return status
 
 
@@ -118,12 +115,12 @@ def _impulsive(
     plant: PlantArrays, tree: Tree, q: Array, v: Array, effort: Array, dt: float, q_new: Array, v_new: Array
 ) -> int:
     """Moreau's step: friction and stops as impulses, viscous friction implicit."""
-    n, joints, packed, work, extra = q.shape[0], plant.joints, tree.packed, tree.work, tree.memory.extra
+    n, joints, extra = q.shape[0], plant.joints, tree.memory.extra
     for j in range(n):
         extra[j] = dt * joints[j, VISCOUS]
-    used, _ = tangent(packed, work, tree.memory, tree.rank, q, v)
+    tangent(tree, q, v)
     A, bias, M, here = np.empty((n, n)), np.empty(n), tree.memory.M.copy(), np.empty(BASE)
-    status = _response(tree.memory, used, A)
+    status = _response(tree, A)
     if status != DETERMINED:
         return status
     largest, inertia = 0.0, 0.0
@@ -133,8 +130,7 @@ def _impulsive(
         A[j, j] += _SHARED * largest
     base_at(plant.base, 0.0, here)
     put_loads(plant, q, v)
-    arm = Arm(packed.topology, packed.parameters, here, plant.wrenches)
-    apart(inverse_dynamics_kernel, (arm, q, v, np.zeros(n), bias))
+    open_torque(tree.packed, here, q, v, np.zeros(n), plant.wrenches, bias)
     apart(implicit_velocities, (plant, M, bias, A, q, v, effort, dt, v_new))
     for j in range(n):
         q_new[j] = q[j] + dt * v_new[j]
@@ -143,7 +139,7 @@ def _impulsive(
         rests = v_new[j] == 0.0 or q_new[j] == joints[j, LOWER] or q_new[j] == joints[j, UPPER]
         extra[j] = _FAST * inertia if rests else 0.0
     at, rate = q_new.copy(), v_new.copy()
-    status, _, _ = settle(packed, work, tree.memory, tree.rank, q_new, v_new)
+    status, _ = settle(tree, q_new, v_new)
     for j in range(n):
         if extra[j] > 0.0 and abs(q_new[j] - at[j]) < 1e-9:
             q_new[j] = at[j]
@@ -186,10 +182,10 @@ def tree_step_kernel(
             if v[j] == 0.0:
                 direction[j] = v_new[j]
     if smooth:
-        used, last = tangent(tree.packed, tree.work, tree.memory, tree.rank, q, v)
+        last = tangent(tree, q, v)
         if damped(joints):
             A = np.empty((n, n))
-            status = _response(tree.memory, used, A)
+            status = _response(tree, A)
             if status != DETERMINED:
                 return status
             rate = 0.0
@@ -216,7 +212,7 @@ def tree_step(
     mechanism = plant.coordinates.mechanism
     assert mechanism is not None
     packed, ranks, robot = pack(mechanism), generic_rank(mechanism), mechanism.robot
-    tree = Tree(packed, workspace(packed), tree_workspace(packed), ranks.total)
+    tree = tree_of(packed, ranks.total)
     q = np.array(assemble(mechanism, state.q) if state.posture is None else state.posture)
     v = np.array(starting_velocity(mechanism, q, state.qd)[0] if state.tree_qd is None else state.tree_qd)
     rows, drive = free_joints(robot.n), np.zeros(robot.n)

@@ -19,7 +19,6 @@ from rne_dynamics.closed_chain.inverse_dynamics import (
     closed_inverse_dynamics,
     closed_kinetic_energy,
     closed_mass_matrix,
-    closed_potential_energy,
 )
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.errors import ArgumentError, ModelError, SingularInertiaError, SingularPostureError
@@ -46,7 +45,7 @@ def test_power_is_the_rate_of_energy(name):
 
     def energy(t: float) -> float:
         at, fast = q + t * qd + 0.5 * t * t * qdd, qd + t * qdd
-        return closed_kinetic_energy(mechanism, at, fast) + closed_potential_energy(mechanism, at)
+        return closed_kinetic_energy(mechanism, at, fast) + rne.potential_energy(mechanism, at)
 
     power = closed_inverse_dynamics(mechanism, q, qd, qdd) @ qd
     assert relative_error(power, rate(energy), scale=float(np.abs(power))) < 1e-9

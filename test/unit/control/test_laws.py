@@ -19,9 +19,10 @@ from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.control.trajectory import Hold
 from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.dispatch import bias_torque
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.friction import friction_torque
-from rne_dynamics.dynamics.newton_euler.newton_euler import bias_torque, gravity_torque, inverse_dynamics
+from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque, inverse_dynamics
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.dice import random_configuration

@@ -103,7 +103,7 @@ def test_a_gentle_push_moves_a_joint_within_all_limits(source):
     assert np.abs(push.force).max() <= FORCES[-1]
     assert (np.abs(effort) <= np.maximum(robot.effort_limit, np.abs(rne.gravity_torque(robot, q)))).all()
     loads = loads_over_time(robot, q, [push], push.begin, push.end)
-    displacements, speeds = FloatingMotion.of(settings, q).run(np.zeros(robot.n), loads)
+    displacements, speeds = FloatingMotion(settings, q).run(np.zeros(robot.n), loads)
     limits = np.where(np.isfinite(settings.limits.velocity), settings.limits.velocity, VELOCITY)
     assert (np.abs(speeds) <= limits).all()
     if getattr(source, "name", "") in HELD:
@@ -133,7 +133,7 @@ def test_the_expected_motion_is_that_of_forward_dynamics():
         state = simulator.state
         simulator.command(settings.floating.law(state.q, state.qd).total)
         simulator.advance(1, wrenches)
-    displacements, _ = FloatingMotion.of(settings, q).run(np.zeros(6), loads_over_time(robot, q, [push], 0.0, 0.2))
+    displacements, _ = FloatingMotion(settings, q).run(np.zeros(6), loads_over_time(robot, q, [push], 0.0, 0.2))
     np.testing.assert_allclose(displacements[-1], simulator.state.q - q, atol=0.15 * np.abs(displacements[-1]).max())
     assert (np.abs(displacements[-1]) > 1e-3).any()
     held = displacements[-1] == 0.0
