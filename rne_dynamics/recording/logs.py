@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
 from rne_dynamics.control.motion.limits import sliding_joints
-from rne_dynamics.errors import ArgumentError, RecordingError, unknown
+from rne_dynamics.errors import ArgumentError, RecordingError, refuse, unknown
 from rne_dynamics.input_file import read_arrays
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.protocol import Robot
@@ -56,11 +56,6 @@ class Group(NamedTuple):
     name: str
     #: By joint or number.
     columns: Mapping[str | int, Array]
-
-    @property
-    def words(self) -> list[str]:
-        """The words of its name."""
-        return [word.lower() for word in _TOKEN.findall(self.name)]
 
 
 def unit_of(name: str) -> str:
@@ -109,7 +104,7 @@ def chosen(found: Mapping[str, Group], what: str, joints: Sequence[str]) -> Grou
 
 def _score(group: Group, what: str) -> tuple[int, int, int]:
     """How well a name says that a group holds a quantity, positive if it does; then fewer and more usual words."""
-    words = group.words
+    words = [word.lower() for word in _TOKEN.findall(group.name)]
     kind = next((kind for kind, own in _WORDS.items() if set(own.split()) & set(words)), "")
     if kind != what and not (kind == "current" and what == "tau"):
         return _NONE, 0, 0
@@ -253,12 +248,14 @@ def _from_table(
                 continue
             else:
                 raise RecordingError(_missing(what, columns, found, len(joints)))
-            if len(own) != count:
-                raise RecordingError(f"--columns {what}={name} names {len(own)} columns; robot {robot.name!r} has "
-                                     f"{len(joints)} joints: {', '.join(joints)}")  # fmt: skip
-            if len(sizes := [len(values) for values in own]) > sizes.count(sizes[0]):
-                raise RecordingError(f"--columns {what}={name} names columns of {', '.join(map(str, sizes))} rows; "
-                                     "give those of one log")  # fmt: skip
+            sizes = [len(values) for values in own]
+            refuse(
+                RecordingError,
+                (len(own) != count, f"--columns {what}={name} names {len(own)} columns; robot {robot.name!r} has "
+                 f"{len(joints)} joints: {', '.join(joints)}"),
+                (len(set(sizes)) > 1, f"--columns {what}={name} names columns of {', '.join(map(str, sizes))} rows; "
+                 "give those of one log"),
+            )
         except RecordingError as error:
             raise RecordingError(f"{path}: {error}") from None
         parts[what] = np.stack(own, axis=1)
@@ -282,10 +279,12 @@ def _from_table(
 
 def _columns(path: Path, joints: Sequence[str]) -> tuple[dict[str, NDArray[Any]], list[str]]:
     """The columns of a file by name, and notes; seconds and nanoseconds of a stamp are one column."""
-    if not path.exists():
-        raise RecordingError(f"{path} does not exist")
-    if path.suffix in _OTHERS:
-        raise RecordingError(f"{path} is no log that is read; write it as an .npz with names, or as a table of text")
+    refuse(
+        RecordingError,
+        (not path.exists(), f"{path} does not exist"),
+        (path.suffix in _OTHERS,
+         f"{path} is no log that is read; write it as an .npz with names, or as a table of text"),
+    )
     columns, notes = dict[str, NDArray[Any]](), tuple[str, ...]()
     if path.suffix == ".npz":
         try:

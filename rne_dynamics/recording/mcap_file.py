@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.advice import extra
-from rne_dynamics.errors import MissingDependencyError, RecordingError
+from rne_dynamics.control.thresholds import NANOSECONDS
+from rne_dynamics.errors import MissingDependencyError, RecordingError, refuse
 from rne_dynamics.figures.style import output_file
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.protocol import Robot
@@ -33,18 +34,20 @@ CONTROLLER_STATE = "control_msgs/msg/JointTrajectoryControllerState"
 LISTS = {JOINT_STATE: ("position", "velocity", "effort"), FLOATS: ("data",)}
 #: Most words of 4 bytes that are left behind a message.
 MOST_SPARE = 8
-NANOSECONDS = 1_000_000_000
 INSTALL = extra("record")
 
 
-@cache
-def typestore() -> Typestore:
-    """The message types of ROS 2; raises `MissingDependencyError` without rosbags."""
+def new_typestore() -> Typestore:
+    """The message types of ROS 2, to which others can be added; raises `MissingDependencyError` without rosbags."""
     try:
         from rosbags.typesys import Stores, get_typestore
     except ImportError:
         raise MissingDependencyError(f"recordings of ROS messages need rosbags: {INSTALL}") from None
     return get_typestore(Stores.ROS2_JAZZY)
+
+
+#: The same, one for all.
+typestore = cache(new_typestore)
 
 
 def definition(kind: str) -> str:
@@ -269,9 +272,6 @@ class _WholeRecords(IOBase):
         """The position, at the end in any case."""
         return self.size
 
-    def flush(self) -> None:
-        """Nothing: everything is passed on at once."""
-
     def close(self) -> None:
         if self._file >= 0 and not self.closed:
             os.close(self._file)
@@ -287,10 +287,11 @@ def check_installed() -> None:
 def new_mcap(path: Path) -> str:
     """The absolute path of a file to be recorded; raises where it could not be, before a long run."""
     check_installed()
-    if path.suffix != SUFFIX:
-        raise RecordingError(f"{path} cannot be recorded: its ending must be {SUFFIX}")
-    if path.exists():
-        raise RecordingError(f"{path} exists; name a new file, or delete this one")
+    refuse(
+        RecordingError,
+        (path.suffix != SUFFIX, f"{path} cannot be recorded: its ending must be {SUFFIX}"),
+        (path.exists(), f"{path} exists; name a new file, or delete this one"),
+    )
     output_file(path, (), "--record")
     return str(path.resolve())
 
