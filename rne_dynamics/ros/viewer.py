@@ -25,7 +25,7 @@ from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.node.robot import description_source
 from rne_dynamics.ros.parameters.files import Parameter
 from rne_dynamics.viewer.controls import PushPanel
-from rne_dynamics.viewer.page import FRAMES, HOST, PORT, Page, Picture
+from rne_dynamics.viewer.page import FRAMES, HOST, PORT, Page
 
 #: Age from which the page says that states or torques are missing, s.
 STALE = 1.0
@@ -135,10 +135,9 @@ class ViewerNode(ArmNode):
             return
         terms = {name: self._ordered(t.message, t.message.effort) for name, t in self._terms.items() if t.fresh}
         effort = terms.pop("command", self._effort)
-        self.page.show(Picture(
-            q=self._q, effort=effort, terms=terms, reference=self._reference(), forces=self._forces,
-            status=self._status(),
-        ))  # fmt: skip
+        self.page.show(
+            self._q, self._status(), effort=effort, terms=terms, reference=self._reference(), forces=self._forces,
+        )
 
     def _read(self, message: JointState) -> None:
         """Take the joints that are in the message; others stay where they were."""

@@ -252,13 +252,8 @@ def stand_ins(trimesh: Any, robot: Robot, links: Collection[str]) -> Iterator[tu
 def reach(robot: Robot) -> float:
     """The longest sum of joint distances from the root, at least 0.1; m."""
     far = {robot.tree.root: 0.0}
-    joints = list(robot.tree.joints)
-    for _ in range(len(joints)):  # joints may be listed in any order
-        for joint in joints:
-            if joint.parent in far:
-                far[joint.child] = far[joint.parent] + float(np.linalg.norm(joint.position))
-        if len(far) > len(joints):
-            break
+    for joint in robot.tree.depth_first:
+        far[joint.child] = far[joint.parent] + float(np.linalg.norm(joint.position))
     return max(0.1, *far.values())
 
 
