@@ -190,10 +190,11 @@ class McapFile:
 
         self.path = path
         self._stream = _WholeRecords(path, replace=replace)
-        self._schemas: dict[str, int] = {}
         stream = cast("IO[bytes]", self._stream)  # the writer needs no more of it
         self._writer = Writer(stream, chunk_size=CHUNK_SIZE, compression=CompressionType.LZ4)
         self._writer.start(PROFILE, LIBRARY)
+        #: Number of the schema of a message type with its definition, which is written once.
+        self._schema = cache(lambda kind, text: self._writer.register_schema(kind, SCHEMA_ENCODING, text.encode()))
 
     @property
     def size(self) -> int:
@@ -202,9 +203,7 @@ class McapFile:
 
     def channel(self, topic: str, kind: str, definition: str) -> int:
         """Add a topic with a message type and its `definition`; return the number of its channel."""
-        if kind not in self._schemas:
-            self._schemas[kind] = self._writer.register_schema(kind, SCHEMA_ENCODING, definition.encode())
-        return self._writer.register_channel(topic, MESSAGE_ENCODING, self._schemas[kind], {})
+        return self._writer.register_channel(topic, MESSAGE_ENCODING, self._schema(kind, definition), {})
 
     def write(self, channel: int, data: bytes, received: int, sent: int, sequence: int = 0) -> None:
         """Add a message, CDR with its encapsulation; times in ns since the epoch, and the sender's count."""

@@ -219,15 +219,9 @@ _COMMENT = re.compile(r"^\s*(#|%|//)+\s*")
 _NOTHING = ("", "null", "none", "na", "n/a", "-")
 
 
-class TextTable(NamedTuple):
-    """The numbers of a file; NaN for an empty cell and in columns of text."""
-
-    #: Of the columns; without a header their numbers from 1.
-    names: tuple[str, ...]
-    #: Shape (rows, columns).
-    numbers: Array
-    #: What was left out, a sentence each.
-    notes: tuple[str, ...]
+#: Names of the columns, without a header their numbers from 1; numbers (rows, columns), NaN for an empty cell and in
+#: columns of text; what was left out, a sentence each.
+TextTable = tuple[tuple[str, ...], Array, tuple[str, ...]]
 
 
 def read_text_table(path: Path) -> TextTable:
@@ -282,7 +276,7 @@ def _table(path: Path, head: Sequence[str], lines: chain[str], separator: str | 
     for k, (row, cell) in texts.items():
         if row < rows and (row or np.isfinite(table[:, k]).any()):
             raise RecordingError(f"{path}: row {row + 1}, column {k + 1} is {cell[:40]!r} among numbers; give a number")
-    return TextTable(_names(head, separator, width), table, tuple(notes))
+    return _names(head, separator, width), table, tuple(notes)
 
 
 def _names(head: Sequence[str], separator: str | None, width: int) -> tuple[str, ...]:
