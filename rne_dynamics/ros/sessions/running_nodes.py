@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -110,7 +111,7 @@ class RunningNodes:
         #: Those that run now, and all that were found.
         self.by_name: dict[str, RunningNode] = {}
         self.known: dict[str, RunningNode] = {}
-        self._clients: dict[str, Any] = {}
+        self._client = cache(self._node.create_client)
         self._lists: dict[str, Request] = {}
         self._graph: frozenset[object] = frozenset()
         self._changed_at = time.monotonic()
@@ -197,9 +198,7 @@ class RunningNodes:
 
     def ask(self, kind: type, name: str, request: Any) -> Request:
         """Send a request to a service; does not wait."""
-        if name not in self._clients:
-            self._clients[name] = self._node.create_client(kind, name)
-        return Request(self._clients[name], request)
+        return Request(self._client(kind, name), request)
 
     def call(self, kind: type, name: str, request: Any) -> Any | None:
         """Call a service; its response, None if there is no answer."""
