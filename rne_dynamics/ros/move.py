@@ -114,7 +114,6 @@ class MoveNode(ArmNode):
             self._fastest = FastestMotion(robot, self._velocity, effort, rate)
         self._time = StampClock()
         self._controller = self.topic_of("controller")
-        self._state_topic = f"{self._controller}/state"
         topic = f"{self._controller}/joint_trajectory"
         self._trajectories = self.keep(self.create_publisher(JointTrajectory, topic, OFFERED))
         self._allowed, self._report, self._counts = False, "", dict.fromkeys(ENDINGS, 0)
@@ -132,7 +131,7 @@ class MoveNode(ArmNode):
     def _on_state(self, message: JointState) -> None:
         q, qd = np.empty_like(self._q), np.empty_like(self._qd)
         try:
-            reading = self._map.read(message, q, qd)
+            reading = self._map.read(message, q, qd, np.empty_like(q))
         except StateError as error:
             self._refusal = str(error)
             return
@@ -199,17 +198,17 @@ class MoveNode(ArmNode):
         """Whether the controller runs and accepts motions, if it is one that reports that."""
         if not self._trajectories.get_subscription_count():
             return False
-        self._reports = self._reports or self.count_publishers(self._state_topic) > 0
+        self._reports = self._reports or self.count_publishers(f"{self._controller}/state") > 0
         self._unreported_since = min(self._unreported_since, now)
         return self._allowed if self._reports else now > self._unreported_since + UNREPORTED
 
     def _what_is_missing(self) -> str:
-        missing = []
-        if not self._seen:
-            refusal = f" ({self._refusal})" if self._refusal else ""
-            missing.append(f"no usable joint state on {self.resolve_topic_name('joint_states')}{refusal}")
-        if not self._trajectories.get_subscription_count():
-            missing.append(f"the controller does not listen on {self._trajectories.topic_name}")
+        refusal = f" ({self._refusal})" if self._refusal else ""
+        missing = [text for wrong, text in (
+            (not self._seen, f"no usable joint state on {self.resolve_topic_name('joint_states')}{refusal}"),
+            (not self._trajectories.get_subscription_count(),
+             f"the controller does not listen on {self._trajectories.topic_name}"),
+        ) if wrong]  # fmt: skip
         if missing:
             are = "is it" if len(missing) == 1 else "are they"
             return f"{', and '.join(missing)}; {are} running, and in this namespace?"
@@ -363,12 +362,8 @@ def overrides(arguments: Sequence[str]) -> list[RosParameter]:
         values = [float(value) for _, _, value in named] or [float(w) for w in words]
     except ValueError as error:
         parser.error(str(error))
-    result = [RosParameter(name, value=value) for name, value in given.items() if value is not None]
-    if values:
-        result.append(RosParameter("goal", value=values))
-    if named:
-        result.append(RosParameter("goal_joints", value=[name for name, _, _ in named]))
-    return result
+    given |= {"goal": values or None, "goal_joints": [name for name, _, _ in named] or None}
+    return [RosParameter(name, value=value) for name, value in given.items() if value is not None]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

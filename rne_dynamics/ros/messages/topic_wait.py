@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
@@ -39,7 +40,7 @@ class ManualCallbackGroup(CallbackGroup):  # type: ignore[misc]  # rclpy is not 
 
     def __init__(self, context: Context | None = None) -> None:
         super().__init__()
-        self._context, self._own = context, None
+        self._context = context
         #: Whether executors may serve the subscriptions now.
         self.open = False
 
@@ -54,12 +55,10 @@ class ManualCallbackGroup(CallbackGroup):  # type: ignore[misc]  # rclpy is not 
     def ending_execution(self, entity: object) -> None:
         """Nothing to do."""
 
-    @property
+    @cached_property
     def executor(self) -> SingleThreadedExecutor:
         """An executor for these subscriptions alone; made when it is first needed."""
-        if self._own is None:
-            self._own = SingleThreadedExecutor(context=self._context)
-        return self._own
+        return SingleThreadedExecutor(context=self._context)
 
 
 def polled_subscription(
