@@ -12,7 +12,7 @@ from rne_dynamics.control.static_payload import estimate_payload
 from rne_dynamics.control.supervision.payload_estimate import end_bodies, outermost_link
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.dynamics.declared.arguments import check_open_arm
-from rne_dynamics.errors import ControlError
+from rne_dynamics.errors import ControlError, refuse
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.ros.loop.messages import Snapshot
@@ -59,10 +59,13 @@ class PayloadMeasurement:
         check_open_arm(robot)
         arm = robot.open_tree  # itself
         ends = [outermost_link(arm, body) for body in end_bodies(arm)]
-        if not link and len(ends) != 1:
-            raise ControlError(f"which link carries the payload? set payload.link, for instance {', '.join(ends)}")
-        if not self._loaded:
-            raise ControlError("nothing was measured with the payload: call payload/measure in three postures or more")
+        refuse(
+            ControlError,
+            (not link and len(ends) != 1,
+             f"which link carries the payload? set payload.link, for instance {', '.join(ends)}"),
+            (not self._loaded,
+             "nothing was measured with the payload: call payload/measure in three postures or more"),
+        )
         q, efforts = (np.array([getattr(rest, name) for rest in self._loaded]) for name in Rest._fields)
         found = estimate_payload(arm, link or ends[0], q, efforts, tare=self._tare() if self._empty else None)
         self._loaded = []
@@ -95,10 +98,12 @@ class PayloadMeasurement:
         if len(newest) < LEAST_SNAPSHOTS or max(gaps) > 0.5 * AVERAGING * NANOSECONDS:
             raise ControlError(f"the arm must be held for {AVERAGING:g} s before it is measured")
         q, effort = np.array([x.q for x in newest]), np.array([x.reported for x in newest])
-        if (moved := float(np.ptp(q, axis=0).max())) > LEAST_MOTION:
-            raise ControlError(
-                f"a joint moved by {moved:.2g} rad or m in {AVERAGING:g} s, more than {LEAST_MOTION:g}: wait"
-            )
-        if not np.isfinite(effort).all():
-            raise ControlError("joint_states has no efforts of all joints; without them no payload can be measured")
+        moved = float(np.ptp(q, axis=0).max())
+        refuse(
+            ControlError,
+            (moved > LEAST_MOTION,
+             f"a joint moved by {moved:.2g} rad or m in {AVERAGING:g} s, more than {LEAST_MOTION:g}: wait"),
+            (not np.isfinite(effort).all(),
+             "joint_states has no efforts of all joints; without them no payload can be measured"),
+        )
         return Rest(q.mean(axis=0), effort.mean(axis=0))

@@ -10,7 +10,7 @@ from builtin_interfaces.msg import Duration, Time
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.control.motion.acceptance import MOST_POINTS, Accepted, CurrentMotion, Rules, accept_points
+from rne_dynamics.control.motion.acceptance import MOST_POINTS
 from rne_dynamics.control.streaming.limits import SetpointError, SetpointProblem
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.control.trajectory import SampledTrajectory, Trajectory
@@ -83,11 +83,6 @@ def last_setpoint(message: JointTrajectory, now: int, within: float) -> JointTra
     )
     write_stamp(setpoint.header, due)
     return setpoint
-
-
-def accept(message: JointTrajectory, motion: CurrentMotion, rules: Rules) -> Accepted:
-    """The trajectory of a message with at least one point, if it may be followed; see `accept_points`."""
-    return accept_points(message.joint_names, message.points, message.header.stamp, motion, rules)
 
 
 # -- setpoints ---------------------------------------------------------------------------------------------------------

@@ -121,7 +121,7 @@ class ParameterTable:
     """The parameters of one node and their current values.
 
     Values are read through `values`, an immutable snapshot that is replaced as a whole, so that changes are atomic.
-    Every change is checked from the start on; for more checks see `enable_changes`.
+    Every change is checked from the start on; for more checks see `prepare`.
 
     Settings with unknown names are refused: here, or by `declare_joints` if the name may be that of a joint's
     parameter.
@@ -145,9 +145,9 @@ class ParameterTable:
         self._declared: dict[str, Parameter] = {}
         self._known: dict[str, Parameter] = {}  # also those whose value at the start was refused
         self._translated: set[str] = set()
-        self._apply: Callable[[Values], Callable[[], None]] = lambda values: lambda: None
+        #: While the node is configured: checks all values after a change, and returns what makes it take effect.
+        self.prepare: Callable[[Values], Callable[[], None]] | None = None
         self._pending: tuple[Values, Callable[[], None]] | None = None
-        self._configured = False
         self.values: Values = MappingProxyType({})
         self._declare({p.name: p for p in self._schema if JOINT not in p.name})
         node.add_pre_set_parameters_callback(self._typed)
@@ -200,14 +200,6 @@ class ParameterTable:
         if translated.without_effect:
             self._node.get_logger().info(f"settings without effect here: {', '.join(translated.without_effect)}")
 
-    def enable_changes(self, apply: Callable[[Values], Callable[[], None]]) -> None:
-        """Let changes take effect at run time: `apply` checks all values after one and returns what applies it."""
-        self._apply, self._configured = apply, True
-
-    def disable_changes(self) -> None:
-        """Let changes take effect when the node is configured next."""
-        self._apply, self._configured = lambda values: lambda: None, False
-
     def _typed(self, changes: Sequence[RosParameter]) -> list[RosParameter]:
         """The changes in the types of their parameters: `ros2 param set` sends `900` as an integer."""
         result = []
@@ -222,38 +214,34 @@ class ParameterTable:
 
     def _check(self, changes: Sequence[RosParameter]) -> SetParametersResult:
         """Check changes: accepted, or refused with the reason."""
-        result = self._checked(changes)
-        if not result.successful:
+        self._pending = None
+        ours = [change for change in changes if change.name in self._declared]  # rclpy declares some itself
+        try:
+            if any(change.name == "use_sim_time" for change in changes):  # declared by rclpy
+                raise ParameterError("parameter use_sim_time is read when the node starts; start it anew")
+            if ours:
+                self._pending = self._prepared({c.name: self._declared[c.name].parse(c.name, listed(c.value))
+                                                for c in ours})  # fmt: skip
+        except RneDynamicsError as error:
             for change in changes:  # rclpy has put the refused type into the description
                 if self._node.has_parameter(change.name):
                     present = self._node.get_parameter(change.name)
                     self._node.describe_parameter(change.name).type = present.type_.value
-        return result
-
-    def _checked(self, changes: Sequence[RosParameter]) -> SetParametersResult:
-        self._pending = None
-        if any(change.name == "use_sim_time" for change in changes):  # declared by rclpy
-            return SetParametersResult(
-                successful=False, reason="parameter use_sim_time is read when the node starts; start it anew"
-            )
-        ours = [change for change in changes if change.name in self._declared]  # rclpy declares some itself
-        try:
-            if ours:
-                changed = {c.name: self._declared[c.name].parse(c.name, listed(c.value)) for c in ours}
-                self._refuse_fixed(changed)
-                candidate = MappingProxyType({**self.values, **changed})
-                self._pending = (candidate, self._apply(candidate))
-        except RneDynamicsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
-    def _refuse_fixed(self, changed: Values) -> None:
+    def _prepared(self, changed: Values) -> tuple[Values, Callable[[], None]]:
+        """All values after a change, and what makes it take effect; raises `RneDynamicsError` to refuse."""
+        values = MappingProxyType({**self.values, **changed})
+        if self.prepare is None:
+            return values, lambda: None
         fixed = [n for n, value in changed.items() if self._declared[n].at_configure and value != self.values[n]]
-        if fixed and self._configured:
+        if fixed:
             raise ParameterError(
                 f"parameter {', '.join(fixed)} stays {', '.join(str(self.values[n]) for n in fixed)} while the node is "
                 "configured; deactivate it and clean it up, set the parameter, then configure and activate it again"
             )
+        return values, self.prepare(values)
 
     def _swap(self, _: Sequence[RosParameter]) -> None:
         if self._pending is None:
