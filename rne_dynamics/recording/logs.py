@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -133,11 +133,12 @@ def parsed(text: str | None) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in parts}
 
 
-def named(columns: Mapping[str, Array], found: Mapping[str, Group], text: str, joints: Sequence[str]) -> list[Array]:
+def named(
+    columns: Mapping[str, Array], found: Mapping[str, Group], text: str, joints: Sequence[str]
+) -> Iterator[Array]:
     """The columns that a text names: names, numbers from 1, ranges, * for numbers, NAME[2,1,3] for some of an array."""
     every = [own for values in columns.values() for own in (values.T if values.ndim == 2 else [values])]
     stems = {re.sub(r"\W*\*\W*|_?\*_?", "*", stem).strip("*"): stem for stem in found if "*" in stem}
-    result: list[Array] = []
     for item in map(str.strip, re.split(r",(?![^\[]*\])", text)):
         picked = None if item in columns else re.fullmatch(r"(.+)\[([\d,:\s-]+)\]", item)
         name = picked[1] if picked else item
@@ -146,8 +147,7 @@ def named(columns: Mapping[str, Array], found: Mapping[str, Group], text: str, j
         numbers = _numbers(picked[2] if picked else name) if picked or group is None else range(1, len(own) + 1)
         if not numbers or max(numbers) > len(own) or (picked and group is None):
             raise RecordingError(unknown("column", item, columns, "the log"))
-        result += [own[k - 1] for k in numbers]
-    return result
+        yield from (own[k - 1] for k in numbers)
 
 
 def _numbers(text: str) -> Sequence[int]:
@@ -235,7 +235,7 @@ def _from_table(
             continue
         try:
             if name:
-                own: Sequence[NDArray[Any]] = named(columns, found, name, joints)
+                own: Sequence[NDArray[Any]] = list(named(columns, found, name, joints))
             elif name := chosen(found, what, joints):
                 own = [*found[name].values()] if what == "t" else ordered(found[name], joints) or []
             elif what == "qd":

@@ -190,8 +190,9 @@ class McapFile:
 
         self.path = path
         self._stream = _WholeRecords(path, replace=replace)
-        stream = cast("IO[bytes]", self._stream)  # the writer needs no more of it
-        self._writer = Writer(stream, chunk_size=CHUNK_SIZE, compression=CompressionType.LZ4)
+        self._writer = Writer(  # which needs no more of a stream than ours has
+            cast("IO[bytes]", self._stream), chunk_size=CHUNK_SIZE, compression=CompressionType.LZ4
+        )
         self._writer.start(PROFILE, LIBRARY)
         #: Number of the schema of a message type with its definition, which is written once.
         self._schema = cache(lambda kind, text: self._writer.register_schema(kind, SCHEMA_ENCODING, text.encode()))

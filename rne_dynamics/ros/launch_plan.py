@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -216,7 +216,7 @@ def plan(
         )
         for name in started
     ]
-    return nodes + _recorder(values, driver) + _viewers(kind, values, driver, arm, viewer)
+    return [*nodes, *_recorder_and_viewers(kind, values, driver, arm, viewer)]
 
 
 def chosen_arm(values: Mapping[str, str], default: str) -> Arm:
@@ -329,29 +329,26 @@ def _clock(kind: Kind) -> tuple[tuple[str, str], ...]:
     return (("/clock", "clock"),) if kind.simulated else ()
 
 
-def _viewers(kind: Kind, values: Mapping[str, str], driver: Driver, arm: Arm, viewer: bool) -> list[NodePlan]:
+def _recorder_and_viewers(
+    kind: Kind, values: Mapping[str, str], driver: Driver, arm: Arm, viewer: bool
+) -> Iterator[NodePlan]:
+    """Those that are wanted."""
+    if values["record"]:
+        topics = list(dict.fromkeys((*TOPICS, driver.joint_states, driver.efforts)))
+        parameters: dict[str, Any] = {"output": values["record"], "topics": topics}
+        yield NodePlan("rne_dynamics", RECORDER, (parameters,), optional=True)
     states, description = (STATE_TOPIC, driver.joint_states), (DESCRIPTION_TOPIC, values["description_topic"])
     remappings = (*_clock(kind), *(pair for pair in (states, description) if pair[0] != pair[1]))
-    nodes = []
     if viewer:
         urdf = arm.urdf or description_text(arm.model)  # of a mechanism its open tree
         parameters = {DESCRIPTION_TOPIC: urdf, **_time(values)}
-        nodes.append(NodePlan(STATE_PUBLISHER, STATE_PUBLISHER, (parameters,), remappings))
+        yield NodePlan(STATE_PUBLISHER, STATE_PUBLISHER, (parameters,), remappings)
     if values["view"] == "true":
         laws = [name for name in kind.nodes if name not in (SIMULATOR, GATE)]
         parameters = {
             "controller": laws[0] if laws else "", "simulator": SIMULATOR if kind.simulated else "",
             **arm.parameters, **_time(values),
         }
-        nodes.append(NodePlan("rne_dynamics", VIEWER, (parameters,), remappings, optional=True))
+        yield NodePlan("rne_dynamics", VIEWER, (parameters,), remappings, optional=True)
     if values["rviz"] == "true":
-        nodes.append(NodePlan(RVIZ, RVIZ, (_time(values),), remappings, ("-d", str(share_file("config/arm.rviz")))))
-    return nodes
-
-
-def _recorder(values: Mapping[str, str], driver: Driver) -> list[NodePlan]:
-    """The node that records, if that is wanted."""
-    if not values["record"]:
-        return []
-    given = {"output": values["record"], "topics": list(dict.fromkeys((*TOPICS, driver.joint_states, driver.efforts)))}
-    return [NodePlan("rne_dynamics", RECORDER, (given,), optional=True)]
+        yield NodePlan(RVIZ, RVIZ, (_time(values),), remappings, ("-d", str(share_file("config/arm.rviz"))))
