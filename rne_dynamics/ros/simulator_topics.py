@@ -32,7 +32,7 @@ from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.loop.hot_loop import SERVICE_PERIOD
 from rne_dynamics.ros.messages.cdr import PreparedMessage, deserialised
-from rne_dynamics.ros.messages.joint_states import read_imu
+from rne_dynamics.ros.messages.joint_states import ordered, read_imu
 from rne_dynamics.ros.messages.publishers import EveryNth, write_stamp
 from rne_dynamics.ros.messages.topic_wait import NEWEST, OFFERED, polled_subscription, take
 from rne_dynamics.ros.node.lifecycle import ArmNode
@@ -78,15 +78,13 @@ class TopicBasedHardware:
         frequency = frequency or min(FREQUENCY, OF_THE_RATE * rate)
         self.drives = ServoDrives(robot, frequency, command_timeout=command_timeout, hold_on_timeout=brake)
         self._joints, self._names = robot.joint_names, [""]
-        self._from: list[int] = []
-        self._to: list[int] = []
 
     def take(self, data: bytes, simulator: Simulator) -> None:
         """Take a serialised command; other joints are ignored. ControlError, SimulationError: the former one stays."""
         message = deserialised(data, JointState, ControlError)
         names = list(message.name)
         if names != self._names:
-            self._look_up(names)
+            self._check(names)
         state = simulator.state
         self.drives.command(state.t, state.q, *(
             self._column(label, values, names)
@@ -95,30 +93,25 @@ class TopicBasedHardware:
             )
         ))  # fmt: skip
 
-    def _look_up(self, names: list[str]) -> None:
+    def _check(self, names: list[str]) -> None:
         twice = [joint for joint in self._joints if names.count(joint) > 1]
         if twice:
             raise ControlError(f"joint {twice[0]!r} is named twice; names must be unique")
-        ours = [j for j, joint in enumerate(self._joints) if joint in names]
-        if not ours:
+        if not set(names) & set(self._joints):
             raise ControlError(
                 f"none of its joints ({', '.join(names[:20]) or 'it names none'}) is simulated; simulated are "
                 f"{', '.join(self._joints)}"
             )
-        self._from, self._to = [names.index(self._joints[j]) for j in ours], ours
         self._names = names
 
     def _column(self, label: str, values: Sequence[float], names: list[str]) -> Array:
         """The values of the simulated joints, NaN if there is none."""
-        column = np.full(len(self._joints), np.nan)
         if len(values) not in (0, len(names)):
             raise ControlError(
                 f"{len(values)} values of {label} for {len(names)} joints, so that their joints are unknown: give "
                 f"all joints of the URDF's ros2_control tag the same command interfaces"
             )
-        if len(values):
-            column[self._to] = np.asarray(values, np.float64)[self._from]
-        return column
+        return ordered(names, values, self._joints)
 
     def drive(self, simulator: Simulator) -> None:
         """Apply the drives' efforts; brakes hold before the first command. RneDynamicsError in singular postures."""

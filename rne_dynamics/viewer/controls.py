@@ -107,7 +107,7 @@ class PushPanel:
         """Keep the handle on its link while nobody drags it, or hide it."""
         if self._handle is not None and self._handle.visible != visible:
             self._handle.visible = visible
-        if self._handle is not None and not self._held and self._page.scene is not None:
+        if self._handle is not None and not self._held:
             position = self._page.scene.poses[self.link][1]
             if np.abs(self._handle.position - position).max() > 1e-4:
                 self._handle.position = position
@@ -146,7 +146,7 @@ class TargetHandle:
         handle = self._handle
         if handle.visible != bool(link):
             handle.visible = bool(link)
-        if not link or self._page.scene is None:
+        if not link:
             return
         R, p = self._page.scene.poses[link]
         turn, now = quaternion(R), time.monotonic()

@@ -67,7 +67,6 @@ class Page:
         self.server.gui.reset()
         self.server.scene.set_up_direction("+z")
         self.server.gui.set_panel_label("rne_dynamics")
-        self.scene: ArmScene | None = None
         self._status = self.server.gui.add_html("")
         self.say("no robot yet")
 
@@ -87,7 +86,6 @@ class Page:
     def add_overlays(self) -> None:
         """Add the folder with what else can be shown."""
         gui, scene = self.server.gui, self.scene
-        assert scene is not None
         with gui.add_folder("Show", expand_by_default=True):
             for name, text in OVERLAYS.items():
                 if name != "loops" or self.robot.loops:
@@ -138,7 +136,6 @@ class Page:
         desired positions, (n,), drawn as a ghost; `posture`, `delta`, `base`: as for `ArmScene.show`; `forces`: by
         link, at its origin, N, in the root link's axes, (3,).
         """
-        assert self.scene is not None
         try:
             with self.server.atomic():
                 self.scene.show(q, posture=posture, delta=delta, base=base)

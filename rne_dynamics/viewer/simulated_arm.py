@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import defaultdict
 from functools import cache
 from typing import Literal, get_args
 
@@ -279,20 +280,16 @@ class SimulatedArm:
         acting = [(hand, force) for hand, force, _ in self._pushes]
         if self.hand is not None:
             acting.append((self.hand, self.hand.force(state.q, state.qd)))
-        wrenches: dict[str, Array] = {}
-        self.forces = {}
+        wrenches: dict[str, Array] = defaultdict(lambda: np.zeros(6))
+        self.forces = defaultdict(lambda: np.zeros(3))
         for hand, force in acting:
-            wrenches[hand.link] = wrenches.get(hand.link, np.zeros(6)) + hand.wrench(force)
-            self._note(hand.link, force)
+            wrenches[hand.link] += hand.wrench(force)
+            self.forces[hand.link] += force
         self.simulator.advance(1, wrenches=wrenches or None)
         if plant.surroundings is not None:
             for point, force in zip(plant.surroundings.points(plant.tree), plant.touch_forces(self.state), strict=True):
                 if force.any():
-                    self._note(point.link, force)
-
-    def _note(self, link: str, force: Array) -> None:
-        """Add a force that is drawn."""
-        self.forces[link] = self.forces.get(link, np.zeros(3)) + force
+                    self.forces[point.link] += force
 
     def _effort(self, state: State) -> Array:
         terms = None

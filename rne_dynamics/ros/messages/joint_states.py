@@ -117,6 +117,12 @@ def places_of(
     return np.array([names.index(joint) for joint in joints], np.intp)
 
 
+def ordered(names: Sequence[str], values: Sequence[float], joints: Sequence[str]) -> Array:
+    """The values of `names` in the order of the joints, (n,); NaN for a joint that has none."""
+    found = dict(zip(names, values, strict=False))
+    return np.array([found.get(joint, np.nan) for joint in joints], dtype=np.float64)
+
+
 @kernel
 def gather(
     words: NDArray[np.int64], values: Array, pattern: NDArray[np.int64], places: NDArray[np.int64], q: Array, qd: Array,

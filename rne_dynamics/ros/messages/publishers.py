@@ -10,6 +10,7 @@ from struct import error
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from geometry_msgs.msg import WrenchStamped
 from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header, MultiArrayDimension, MultiArrayLayout
@@ -132,6 +133,14 @@ def stamp_of(message: JointState) -> int:
 def write_stamp(header: Header, stamp: int) -> None:
     """Set the header's time to `stamp`, ns."""
     header.stamp.sec, header.stamp.nanosec = divmod(stamp, NANOSECONDS)
+
+
+def force_message(link: str, force: Array) -> WrenchStamped:
+    """A force, N, (3,), on a link's origin in its axes; without a stamp at once."""
+    message = WrenchStamped()
+    message.header.frame_id = link
+    message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = force.tolist()
+    return message
 
 
 class EffortPublisher:

@@ -17,7 +17,7 @@ from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.messages.publishers import FLOATS, write_stamp
+from rne_dynamics.ros.messages.publishers import FLOATS, force_message, write_stamp
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.sessions.demonstration import ArmConfig, Progress
 from rne_dynamics.ros.sessions.processes import (
@@ -131,10 +131,8 @@ def _guide(
     end = begin + int(guidance.seconds * NANOSECONDS)
     for push in guidance.pushes:
         for at, force in ((push.begin, push.force), (push.end, np.zeros(3))):
-            message = WrenchStamped()
-            message.header.frame_id = push.link
+            message = force_message(push.link, force)
             write_stamp(message.header, begin + int(at * NANOSECONDS))
-            message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = force.tolist()
             wrenches.publish(message)
     for now in recorder.stamps_until(end, arm.processes):
         progress("guiding the arm", max(now - begin, 0) / max(end - begin, 1))
