@@ -94,7 +94,7 @@ class Bench:
 
     def follow(self) -> None:
         """Begin a trajectory of `LONG` seconds, in the middle of the joints' ranges."""
-        limits = self.node._limits
+        limits = self.node._rules.limits
         middle = 0.5 * (np.maximum(limits.lower, -1.0) + np.minimum(limits.upper, 1.0))
         goal = np.clip(self._q + 0.5, np.minimum(middle, self._q), np.maximum(middle, self._q))
         point = JointTrajectoryPoint(

@@ -141,9 +141,10 @@ class ComputedTorqueController(EffortNode):
         self._robot = robot
         #: Tolerances of trajectories without their own.
         self.tolerances = tolerances_of(robot, fitting(values, self._own_law, robot.joint_names))
-        self._limits = motion_limits(robot, values)
-        self._blend_time = values["constraints.blend_time"]
-        self._moving_end = values["allow_nonzero_velocity_at_trajectory_end"]
+        self._rules = Rules(
+            motion_limits(robot, values), values["constraints.blend_time"],
+            moving_end=values["allow_nonzero_velocity_at_trajectory_end"],
+        )
         if values["speed_scaling"] != before.get("speed_scaling"):
             self._set_speed(values["speed_scaling"])
 
@@ -156,7 +157,7 @@ class ComputedTorqueController(EffortNode):
         mechanism, posture = mechanism_of(self._robot), present.posture
         leading = None if mechanism is None or posture is None else leading_path(mechanism, posture)
         moving = CurrentMotion(present.stamp, lambda at: present.followed, present.rate, present.slope)
-        rules = Rules(self._limits, self._blend_time, self._demand(present.delay, posture), leading, self._moving_end)
+        rules = self._rules._replace(demand=self._demand(present.delay, posture), leading=leading)
         accepted = accept_points(message.joint_names, message.points, message.header.stamp, moving, rules)
         if mechanism is not None and posture is not None:
             check_loops(accepted.path, mechanism, posture, accepted.begin)

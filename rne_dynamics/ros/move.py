@@ -224,7 +224,7 @@ class MoveNode(ArmNode):
             end = self._q + self._way(self._q, end)
         self._judged = np.array([name in listed for name in self.robot.joint_names])
         try:
-            motion = self._retimed(target) if self._fastest is not None else self._path
+            motion = self._path if self._fastest is None else self._retimed(self._fastest, target)
             T = 0.0 if motion is not self._path else self.parameters["duration"] or quintic_duration(
                 self._q, end, self._velocity, scale=self.parameters["velocity_scale"]
             )
@@ -240,11 +240,10 @@ class MoveNode(ArmNode):
         self._goal, self._counted = target, self._counts if self._allowed else None
         self._arrival = self._time.passed + T
 
-    def _retimed(self, target: Array) -> SampledTrajectory | None:
+    def _retimed(self, fastest: FastestMotion, target: Array) -> SampledTrajectory | None:
         """The fastest motion to the target; None where there is no toppra, which is said, or no way to go."""
-        assert self._fastest is not None
         try:
-            return self._fastest.along([self._q, target]) if np.abs(target - self._q).max() > LEAST_WAY else None
+            return fastest.along([self._q, target]) if np.abs(target - self._q).max() > LEAST_WAY else None
         except MissingDependencyError as error:
             self._say(f"{error}; the move is a quintic at {self.parameters['velocity_scale']:g} of the velocity", False)
             return None
@@ -351,9 +350,8 @@ def overrides(arguments: Sequence[str]) -> list[RosParameter]:
     parser.add_argument("--controller")
     parser.add_argument("--fastest", action="store_const", const=True, help="within the limits of velocity and effort")
     refuse_remappings(parser, arguments)
-    options = parser.parse_args([f" {a}" if a[:1] == "-" and a[1:2] in "0123456789." and a != "-" else a
-                                 for a in arguments])
-    given = vars(options)
+    given = vars(parser.parse_args([f" {a}" if a[:1] == "-" and a[1:2] in "0123456789." and a != "-" else a
+                                    for a in arguments]))  # fmt: skip
     words = [w.strip() for w in given.pop("goal")]
     named = [w.partition("=") for w in words if "=" in w]
     if named and len(named) != len(words):

@@ -26,14 +26,11 @@ PARAMETERS = (
 
 def scene_of(values: Mapping[str, Any]) -> tuple[Scene, Mismatch | None]:
     """Of the files of the parameters: the scene, and the mismatch with its script; raises ParameterError."""
-    scene, mismatch, name = Scene(), None, "scene"
+    name = "scene"
     try:
-        if values[name]:
-            scene = read_scene(values[name])
+        scene = read_scene(values[name]) if values[name] else Scene()
         name = "mismatch"
-        if values[name]:
-            mismatch = read_mismatch(values[name])
-        return scene, scene.mismatch(mismatch)
+        return scene, scene.mismatch(read_mismatch(values[name]) if values[name] else None)
     except ArgumentError as error:
         raise ParameterError(f"parameter {name}: {error}") from None
 
