@@ -97,8 +97,9 @@ def mcap_messages(path: Path) -> Messages:
                         found.add_topic(record.topic, schema.name)
                         _learn(found.types, schema.name, schema.data.decode("utf-8", "replace"), schema.encoding)
                 elif isinstance(record, Message) and channels.get(record.channel_id) in found.by_topic:
-                    sent = record.publish_time or record.log_time
-                    found.by_topic[channels[record.channel_id]].append(Stored(sent, record.data))
+                    found.by_topic[channels[record.channel_id]].append(
+                        Stored(record.publish_time or record.log_time, record.data)
+                    )
     except (McapError, OSError, struct.error, ValueError, KeyError, EOFError, RuntimeError) as error:
         if not found.kinds:
             raise RecordingError(f"{path} cannot be read as MCAP: {type(error).__name__} {error}") from None

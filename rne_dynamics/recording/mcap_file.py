@@ -57,9 +57,8 @@ def definition(kind: str) -> str:
 
 def joint_states(names: Sequence[str], stamps: NDArray[np.int64], **lists: Array) -> list[bytes]:
     """Serialised JointState messages at stamps in ns, (rows,), with `position`, `velocity`, `effort`, (rows, n)."""
-    types = typestore().types
     header, time, message = (
-        types[name] for name in ("std_msgs/msg/Header", "builtin_interfaces/msg/Time", JOINT_STATE)
+        typestore().types[name] for name in ("std_msgs/msg/Header", "builtin_interfaces/msg/Time", JOINT_STATE)
     )
     filled = {name: np.zeros(len(names) if name in lists else 0) for name in LISTS[JOINT_STATE]}
     pattern = Pattern(typestore(), message(header=header(time(0, 0), ""), name=list(names), **filled), JOINT_STATE)
@@ -70,9 +69,9 @@ def joint_states(names: Sequence[str], stamps: NDArray[np.int64], **lists: Array
 
 def float_arrays(names: Sequence[str], values: Array) -> list[bytes]:
     """Serialised std_msgs/Float64MultiArray messages, (rows, n), with the names as the label of their dimension."""
-    types = typestore().types
     layout, dimension, message = (
-        types[f"std_msgs/msg/{name}"] for name in ("MultiArrayLayout", "MultiArrayDimension", "Float64MultiArray")
+        typestore().types[f"std_msgs/msg/{name}"]
+        for name in ("MultiArrayLayout", "MultiArrayDimension", "Float64MultiArray")
     )
     n = len(names)
     place = layout(dim=[dimension(label=",".join(names), size=n, stride=n)], data_offset=0)
@@ -94,12 +93,13 @@ class Pattern:
 
         def octets(seconds: int, nanoseconds: int, number: float) -> NDArray[np.uint8]:
             rows = [np.full(len(getattr(message, name)), number) for name in self._lists]
-            marked = self._with((seconds, nanoseconds), rows)
-            return np.frombuffer(bytes(types.serialize_cdr(marked, kind)), np.uint8)
+            return np.frombuffer(bytes(types.serialize_cdr(self._with((seconds, nanoseconds), rows), kind)), np.uint8)
 
         self._zero = octets(0, 0, 0.0)
         numbers = self._zero != octets(-1, 2**32 - 1, np.frombuffer(b"\xff" * 8).item())
         self._numbers, self._fixed = np.flatnonzero(numbers), np.flatnonzero(~numbers)
+        #: Bytes of a message.
+        self.size = len(self._zero)
 
     def _with(self, stamp: tuple[int, int], rows: Sequence[Array]) -> Any:
         """The message with another stamp and other numbers."""
@@ -109,11 +109,6 @@ class Pattern:
             header = message.header
             others["header"] = type(header)(type(header.stamp)(*stamp), header.frame_id)
         return type(message)(**{**self._others, **others})
-
-    @property
-    def size(self) -> int:
-        """Bytes of a message."""
-        return len(self._zero)
 
     def filled(self, values: Sequence[NDArray[Any]]) -> list[bytes]:
         """One message a row of the values: seconds and nanoseconds if it has a header, then the lists that it has."""

@@ -200,13 +200,12 @@ def _recording(
     except ValueError as error:
         raise RecordingError(f"{path}: {error}; {', '.join(SHAPES)} have a row for each of the {rows} times") from None
     parts = {name: series(name) for name in arrays if name.startswith(TORQUE)}
-    kept = [*_READ[1:6], *parts]
     return Recording(
         source=str(path), joint_names=tuple(names[j] for j in order), t=t,
         q=q[:, order] if q.shape[1] == n and not in_order else q, qd=part("qd"), effort=part("effort"),
         reference_q=series("reference_q"), reference_qd=series("reference_qd"),
         torque={name.removeprefix(TORQUE): values for name, values in parts.items() if values is not None},
-        shape=shape, topics={name: name for name in kept if name in arrays},
+        shape=shape, topics={name: name for name in (*_READ[1:6], *parts) if name in arrays},
         start=round(1e9 * float(arrays["time"][0])),
     )
 

@@ -43,11 +43,8 @@ class JointSliders:
                 slider = page.server.gui.add_slider(name, low, high, 1e-3 * (high - low), middle)
                 page.on_change(slider, lambda _value: moved(self.values()))
                 self._sliders.append(slider)
-
-    @property
-    def steps(self) -> Array:
-        """Differences that they do not resolve, (n,)."""
-        return np.array([slider.step for slider in self._sliders])
+        #: Differences that they do not resolve, (n,).
+        self.steps: Array = np.array([slider.step for slider in self._sliders])
 
     def values(self) -> Array:
         """Their positions, (n,)."""
@@ -78,11 +75,10 @@ class PushPanel:
         moving = moving_links(robot)
         self._page, self._drag = page, drag
         self._held = False
-        weight = 9.81 * robot.mass
         with gui.add_folder("Push" if drag is None else "Drag and push"):
             self._link = gui.add_dropdown("link", moving, initial_value=moving[-1])
             direction = gui.add_dropdown("direction", tuple(DIRECTIONS), initial_value="+y")
-            force = gui.add_number("force (N)", float(f"{PUSH * weight:.2g}"), min=0.0, step=1.0)
+            force = gui.add_number("force (N)", float(f"{PUSH * 9.81 * robot.mass:.2g}"), min=0.0, step=1.0)
             button = gui.add_button("Push")
 
         def pressed() -> None:

@@ -131,10 +131,9 @@ class ReplayPage:
         self.playing = True
         #: The time that is shown, s.
         self.time = float(recording.t[0])
-        end = float(recording.t[-1])
         page.add_buttons({"Play / Pause": self._toggle})
         gui = page.server.gui
-        span = max(end - self.time, 1e-3)
+        span = max(float(recording.t[-1]) - self.time, 1e-3)
         self._slider = gui.add_slider("time (s)", self.time, self.time + span, span / 1000.0, self.time)
         self._speed: Any = gui.add_dropdown("speed ×", SPEEDS, initial_value="1")
         page.on_change(self._slider, self._jump)

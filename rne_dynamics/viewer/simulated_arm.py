@@ -151,9 +151,9 @@ class SimulatedArm:
         rigid = self.robot.rigid
         inertia = np.maximum(joint_inertia(rigid, self.simulator.state.q).felt, 0.0)
         self._guide = GravityCompensation(rigid, DAMPING * np.where(np.isfinite(inertia), inertia, 0.0))
-        soft = self.robot.modes > 0
         self._track = ComputedTorque(
-            rigid, Gains.critically_damped(robot.n, SOFT_BANDWIDTH if soft else BANDWIDTH), FrictionCompensation()
+            rigid, Gains.critically_damped(robot.n, SOFT_BANDWIDTH if self.robot.modes else BANDWIDTH),
+            FrictionCompensation(),
         )
         self._kinematics = Kinematics(self.robot)
         self.law: Law = LAWS[0]
