@@ -268,9 +268,9 @@ class EffortGateNode(ArmNode):
             self.gate.states.refuse(error)
             return
         if reading is not Reading.OTHER_JOINTS:
-            missing = reading is Reading.NO_VELOCITY
             self._send(self.gate.observe(
-                reader.stamp, now, self._q, self._qd, velocity_missing=missing, sequence=sequence
+                reader.stamp, now, self._q, self._qd, velocity_missing=reading is Reading.NO_VELOCITY,
+                sequence=sequence,
             ))
 
     def _send(self, effort: GateEffort | None) -> None:

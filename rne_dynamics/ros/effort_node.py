@@ -278,7 +278,9 @@ class EffortNode(ArmNode):
             level, message = found, warning
             self.diagnostics.warn(message)
         self.diagnostics.publish(
-            level, message, values | {"locked joints": self._others.report(time.monotonic())}
-            | self._peers.values() | self.status(),
-        )
+            level, message, values | {
+                "locked joints": self._others.report(time.monotonic()), "publishers of efforts": self._peers.publishers,
+                "listeners to efforts": self._peers.subscribers,
+            } | self.status(),
+        )  # fmt: skip
         gc.collect()  # 0.03 ms, because the start's objects are frozen

@@ -114,8 +114,9 @@ class MoveNode(ArmNode):
             self._fastest = FastestMotion(robot, self._velocity, effort, rate)
         self._time = StampClock()
         self._controller = self.topic_of("controller")
-        topic = f"{self._controller}/joint_trajectory"
-        self._trajectories = self.keep(self.create_publisher(JointTrajectory, topic, OFFERED))
+        self._trajectories = self.keep(
+            self.create_publisher(JointTrajectory, f"{self._controller}/joint_trajectory", OFFERED)
+        )
         self._allowed, self._report, self._counts = False, "", dict.fromkeys(ENDINGS, 0)
         self._reports, self._unreported_since = self._limits is not None, np.inf
         self._counted: dict[str, int] | None = None  # when the motion was sent

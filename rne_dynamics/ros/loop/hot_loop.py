@@ -257,14 +257,13 @@ class HotLoop:
         self._service_at = 0.0
         #: Publication sequence number of the last message; None where the middleware has none.
         self.sequence: int | None = None
-        ticks = None if clock is None else clock.subscription
-        self._ticking = ticks is not None
-        self._messages = TopicWait(node, *((self.subscription, ticks) if self._ticking else (self.subscription,)))
+        ticks = () if clock is None or clock.subscription is None else (clock.subscription,)
+        self._messages = TopicWait(node, self.subscription, *ticks)
 
     def turn(self, executor: NodeExecutor | None = None, longest: float = LONGEST_WAIT) -> None:
         """Wait for one message or deadline, at most `longest`, s, and serve it; then the executor, if that is due."""
         now = self._meet_deadline()
-        if self._period is not None and not self._ticking:
+        if self._period is not None and (self._clock is None or not self._clock.simulated):
             longest = min(longest, max(self._deadline - now, 0.0))
         self._messages.wait(longest)
         if self._clock is not None and self._clock.take():

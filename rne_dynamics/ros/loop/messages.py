@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
@@ -32,7 +32,7 @@ from rne_dynamics.ros.loop.hot_loop import USE_SIM_TIME
 from rne_dynamics.ros.messages.answers import LOOP, seen_topic
 from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC, EveryNth
 from rne_dynamics.ros.messages.topic_wait import LATCHED
-from rne_dynamics.ros.node.lifecycle import ArmNode
+from rne_dynamics.ros.node.lifecycle import ArmNode, Entity
 from rne_dynamics.ros.parameters.files import Values
 
 if TYPE_CHECKING:
@@ -310,8 +310,6 @@ class Snapshot(NamedTuple):
 DRIVES, BASE, CLOCK_SEEN = "drives", "base", "clock_seen"
 #: Topic of setpoints.
 SETPOINTS = "~/setpoints"
-
-Entity = TypeVar("Entity")
 
 
 class LoopNode(Node):  # type: ignore[misc]  # rclpy may be absent where types are checked

@@ -65,8 +65,9 @@ def polled_subscription(
     node: Node, kind: type, topic: str, profile: QoSProfile | int, *, raw: bool = False
 ) -> Subscription:
     """A subscription in a `ManualCallbackGroup` of its own: messages of type `kind`, or their bytes if `raw`."""
-    group = ManualCallbackGroup(node.context)
-    return node.create_subscription(kind, topic, _Mailbox(), profile, callback_group=group, raw=raw)
+    return node.create_subscription(
+        kind, topic, _Mailbox(), profile, callback_group=ManualCallbackGroup(node.context), raw=raw
+    )
 
 
 class TopicWait:

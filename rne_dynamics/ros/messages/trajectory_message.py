@@ -140,9 +140,9 @@ class SetpointReader:
         if layout is not None and layout.holds(data, names, q, qd) and (
             not duration or time_at(data, duration) == ahead
         ):
-            rows = rows_of(places, *layout.starts())
             self._known = [
-                Known.learned(layout, data, kind, rows, duration=duration), *self._known[: _LAYOUTS - 1]
+                Known.learned(layout, data, kind, rows_of(places, *layout.starts()), duration=duration),
+                *self._known[: _LAYOUTS - 1],
             ]
 
 

@@ -112,10 +112,6 @@ class TopicPeers:
             (True, OK, ""),
         )
 
-    def values(self) -> dict[str, object]:
-        """For the diagnostics."""
-        return {"publishers of efforts": self.publishers, "listeners to efforts": self.subscribers}
-
 
 class ModeTopic:
     """Publishes and logs modes; before `open` and after `close` it only logs."""

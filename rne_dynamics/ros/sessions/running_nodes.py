@@ -270,8 +270,9 @@ class RunningNodes:
             names = asked.response.result.names
             node.controlled = frozenset(name.split(".", 1)[1].rpartition(".")[0] for name in names) - {""}
         elif asked is None or asked.over():
-            request = ListParameters.Request(prefixes=["limits"])
-            self._lists[node.name] = self.ask(ListParameters, f"{node.name}/list_parameters", request)
+            self._lists[node.name] = self.ask(
+                ListParameters, f"{node.name}/list_parameters", ListParameters.Request(prefixes=["limits"])
+            )
 
     def _subscriptions(self, name: str, namespace: str) -> dict[str, list[str]]:
         """Topics that a node subscribes to, with their types; none if it is not discovered yet."""
@@ -385,8 +386,9 @@ def read_parameters(nodes: RunningNodes, controller: RunningNode, *names: str) -
 
 def _values(nodes: RunningNodes, controller: RunningNode, *names: str) -> list[Any]:
     """Values of parameters, in their order; none where one is not declared."""
-    request = GetParameters.Request(names=list(names))
-    response = nodes.call(GetParameters, f"{controller.name}/get_parameters", request)
+    response = nodes.call(
+        GetParameters, f"{controller.name}/get_parameters", GetParameters.Request(names=list(names))
+    )
     if response is None:
         raise ControlError(f"{controller.name} does not answer for its parameters ({names[0]}, …)")
     return [parameter_value_to_python(value) for value in response.values]
