@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,11 +22,8 @@ AVERAGING, LEAST_SNAPSHOTS = 1.0, 10
 LEAST_MOTION, SAME_POSTURE = 2e-3, 0.02
 
 
-class Rest(NamedTuple):
-    """An arm at rest: mean positions and reported efforts, (n,)."""
-
-    q: Array
-    effort: Array
+#: An arm at rest: mean positions and reported efforts, (n,).
+Rest = tuple[Array, Array]
 
 
 class PayloadMeasurement:
@@ -66,7 +62,7 @@ class PayloadMeasurement:
             (not self._loaded,
              "nothing was measured with the payload: call payload/measure in three postures or more"),
         )
-        q, efforts = (np.array([getattr(rest, name) for rest in self._loaded]) for name in Rest._fields)
+        q, efforts = map(np.array, zip(*self._loaded, strict=True))
         found = estimate_payload(arm, link or ends[0], q, efforts, tare=self._tare() if self._empty else None)
         self._loaded = []
         mass, spread, (x, y, z) = found.payload.mass, found.mass_deviation, np.asarray(found.payload.com).round(4)
@@ -82,8 +78,8 @@ class PayloadMeasurement:
     def _tare(self) -> Array:
         """Efforts without the payload in the postures with it; (postures, n)."""
         rows = []
-        for k, rest in enumerate(self._loaded):
-            same = [empty.effort for empty in self._empty if np.abs(empty.q - rest.q).max() < SAME_POSTURE]
+        for k, (q, _) in enumerate(self._loaded):
+            same = [effort for empty, effort in self._empty if np.abs(empty - q).max() < SAME_POSTURE]
             if not same:
                 raise ControlError(
                     f"posture {k + 1} with the payload was not measured without it (within {SAME_POSTURE:g} rad or m): "
@@ -106,4 +102,4 @@ class PayloadMeasurement:
             (not np.isfinite(effort).all(),
              "joint_states has no efforts of all joints; without them no payload can be measured"),
         )
-        return Rest(q.mean(axis=0), effort.mean(axis=0))
+        return q.mean(axis=0), effort.mean(axis=0)
