@@ -25,6 +25,7 @@ os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "OFF"
 
 import numpy as np
 import rclpy
+from local_loop import LocalLoop
 from rclpy.serialization import serialize_message
 from rclpy.signals import SignalHandlerOptions
 from script import options, print_table
@@ -34,7 +35,6 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from rne_dynamics.control.supervision.inputs import ContactReaction
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
-from rne_dynamics.ros.loop.process import LocalLoop
 from rne_dynamics.ros.messages.publishers import write_stamp
 from rne_dynamics.ros.messages.trajectory_message import duration_message
 from rne_dynamics.ros.node.process import settle
@@ -94,7 +94,7 @@ class Bench:
 
     def follow(self) -> None:
         """Begin a trajectory of `LONG` seconds, in the middle of the joints' ranges."""
-        limits = self.node._limits
+        limits = self.node._rules.limits
         middle = 0.5 * (np.maximum(limits.lower, -1.0) + np.minimum(limits.upper, 1.0))
         goal = np.clip(self._q + 0.5, np.minimum(middle, self._q), np.maximum(middle, self._q))
         point = JointTrajectoryPoint(

@@ -24,6 +24,7 @@ os.environ.setdefault("ROS_DOMAIN_ID", "98")
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 
 import rclpy
+from local_loop import LocalLoop
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from script import options, print_table
@@ -33,7 +34,6 @@ from std_msgs.msg import Float64MultiArray
 import rne_dynamics as rne
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.loop import hot_loop
-from rne_dynamics.ros.loop.process import LocalLoop
 from rne_dynamics.ros.node.process import settle
 
 RATE = 1000.0

@@ -70,6 +70,7 @@ def test_package_xml_lists_every_ros_package_that_is_imported() -> None:
     depends = {d.name for d in parse_package(str(ROOT / "package.xml")).exec_depends}
     paths = [*(ROOT / "rne_dynamics").rglob("*.py"), *(ROOT / "launch").glob("*.py")]
     used = {entry.name.split(".")[0] for path in paths for entry in source(path).imports}
+    used |= {n for path in paths for n in re.findall(r'installed_type\("(\w+)/', path.read_text(encoding="utf-8"))}
     others = {"rclpy", "launch", "launch_ros", "ament_index_python"}
     messages = {n for n in used if n.endswith(("_msgs", "_srvs", "_interfaces"))}
     assert messages | (used & others) <= depends

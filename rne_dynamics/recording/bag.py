@@ -23,7 +23,7 @@ from rne_dynamics.recording.mcap_file import (
     JOINT_STATE,
     MESSAGE_ENCODING,
     deserialised,
-    typestore,
+    new_typestore,
 )
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def mcap_messages(path: Path) -> Messages:
         from mcap.stream_reader import StreamReader
     except ImportError:
         raise MissingDependencyError(f"{path}: MCAP files need mcap: {INSTALL}") from None
-    found, schemas, channels = Messages(_own_types()), {}, {}
+    found, schemas, channels = Messages(new_typestore()), {}, {}
     try:
         size = check_regular(path)
         with path.open("rb") as file:
@@ -97,8 +97,9 @@ def mcap_messages(path: Path) -> Messages:
                         found.add_topic(record.topic, schema.name)
                         _learn(found.types, schema.name, schema.data.decode("utf-8", "replace"), schema.encoding)
                 elif isinstance(record, Message) and channels.get(record.channel_id) in found.by_topic:
-                    sent = record.publish_time or record.log_time
-                    found.by_topic[channels[record.channel_id]].append(Stored(sent, record.data))
+                    found.by_topic[channels[record.channel_id]].append(
+                        Stored(record.publish_time or record.log_time, record.data)
+                    )
     except (McapError, OSError, struct.error, ValueError, KeyError, EOFError, RuntimeError) as error:
         if not found.kinds:
             raise RecordingError(f"{path} cannot be read as MCAP: {type(error).__name__} {error}") from None
@@ -154,7 +155,7 @@ def bag_messages(path: Path) -> Messages:
         from rosbags.rosbag2 import Reader, ReaderError
     except ImportError:
         raise MissingDependencyError(f"{path}: bags need rosbags: {INSTALL}") from None
-    found = Messages(_own_types())
+    found = Messages(new_typestore())
     try:
         for file in path.iterdir() if path.is_dir() else (path,):
             _check_bag_file(file)
@@ -192,14 +193,6 @@ def _check_bag_file(file: Path) -> None:
             for name, kind in database.execute("SELECT name, type FROM sqlite_master"):
                 if kind in ("view", "trigger"):
                     raise RecordingError(f"{file} has the {kind} {name!r}, which no bag has")
-
-
-def _own_types() -> Typestore:
-    """A store of types to which those of a file can be added."""
-    from rosbags.typesys import Stores, get_typestore
-
-    typestore()  # raises where rosbags is missing
-    return get_typestore(Stores.ROS2_JAZZY)
 
 
 def _learn(types: Typestore, kind: str, text: str, encoding: str) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
 from rne_dynamics.control.motion.limits import sliding_joints
-from rne_dynamics.errors import ArgumentError, RecordingError, unknown
+from rne_dynamics.errors import ArgumentError, RecordingError, refuse, unknown
 from rne_dynamics.input_file import read_arrays
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.protocol import Robot
@@ -49,18 +49,8 @@ _UNITS = {
 }  # fmt: skip
 
 
-class Group(NamedTuple):
-    """Columns that differ in a joint's name or number only."""
-
-    #: With * for the name or the number.
-    name: str
-    #: By joint or number.
-    columns: Mapping[str | int, Array]
-
-    @property
-    def words(self) -> list[str]:
-        """The words of its name."""
-        return [word.lower() for word in _TOKEN.findall(self.name)]
+#: Columns, by joint or number, whose names differ in these only.
+Group = Mapping[str | int, Array]
 
 
 def unit_of(name: str) -> str:
@@ -69,8 +59,8 @@ def unit_of(name: str) -> str:
     return next((_UNITS[word] for word in map(str.lower, words) if word in _UNITS), "")
 
 
-def groups(columns: Mapping[str, Array], joints: Sequence[str]) -> dict[str, Group]:
-    """Groups of columns by name; arrays of more than one column, (rows, k), are groups already."""
+def groups(columns: Mapping[str, Array], joints: Sequence[str]) -> Mapping[str, Group]:
+    """Groups by name, with * for joint or number; arrays of more than one column, (rows, k), are groups already."""
     found: dict[str, dict[str | int, Array]] = {}
     longest = sorted(joints, key=len, reverse=True)
     for name, values in columns.items():
@@ -86,30 +76,30 @@ def groups(columns: Mapping[str, Array], joints: Sequence[str]) -> dict[str, Gro
         for number in re.finditer(r"\d+", name):
             stem = f"{name[: number.start()]}*{name[number.end() :]}"
             found.setdefault(stem, {})[int(number[0])] = values
-    return {name: Group(name, own) for name, own in found.items()}
+    return found
 
 
-def chosen(found: Mapping[str, Group], what: str, joints: Sequence[str]) -> Group | None:
-    """The group that holds a quantity by its name; None for none, `RecordingError` for several or not measured ones."""
-    fitting = [group for group in found.values() if what == "t" or ordered(group, joints) is not None]
-    scores = {group.name: _score(group, what) for group in fitting if len(group.columns) == 1 or what != "t"}
+def chosen(found: Mapping[str, Group], what: str, joints: Sequence[str]) -> str:
+    """Name of the group that holds a quantity; empty for none, `RecordingError` for several or not measured ones."""
+    scores = {name: _score(name, what) for name, group in found.items()
+              if (len(group) == 1 if what == "t" else ordered(group, joints) is not None)}  # fmt: skip
     best = max(scores.values(), default=(0, 0, 0))
     names = [name for name, score in scores.items() if score == best and score[0] > 0]
     if len(names) > 1:
         which = " or ".join(names[:4])
         raise RecordingError(f"{QUANTITIES[what]} may be {which}; choose with --columns {what}={names[0]}")
     if names:
-        return found[names[0]]
+        return names[0]
     near = [name for name, score in scores.items() if score[0] > _NONE]
     if near and what in ("q", "tau"):
         raise RecordingError(f"{QUANTITIES[what]} were not measured, by the names; {near[0]} may be commands: to take "
                              f"it for measured, give --columns {what}={near[0]}")  # fmt: skip
-    return None
+    return ""
 
 
-def _score(group: Group, what: str) -> tuple[int, int, int]:
+def _score(name: str, what: str) -> tuple[int, int, int]:
     """How well a name says that a group holds a quantity, positive if it does; then fewer and more usual words."""
-    words = group.words
+    words = [word.lower() for word in _TOKEN.findall(name)]
     kind = next((kind for kind, own in _WORDS.items() if set(own.split()) & set(words)), "")
     if kind != what and not (kind == "current" and what == "tau"):
         return _NONE, 0, 0
@@ -121,13 +111,12 @@ def _score(group: Group, what: str) -> tuple[int, int, int]:
 
 def ordered(group: Group, joints: Sequence[str]) -> list[Array] | None:
     """Its columns in the order of the joints, by name or number; None if it has others."""
-    columns = group.columns
-    if all(joint in columns for joint in joints):
-        return [columns[joint] for joint in joints]
-    numbers = sorted(key for key in columns if isinstance(key, int))
-    if len(numbers) == len(columns) == len(joints) and numbers[-1] - numbers[0] == len(numbers) - 1:
-        return [columns[k] for k in numbers]
-    return list(columns.values()) if len(columns) == len(joints) == 1 else None
+    if all(joint in group for joint in joints):
+        return [group[joint] for joint in joints]
+    numbers = sorted(key for key in group if isinstance(key, int))
+    if len(numbers) == len(group) == len(joints) and numbers[-1] - numbers[0] == len(numbers) - 1:
+        return [group[k] for k in numbers]
+    return list(group.values()) if len(group) == len(joints) == 1 else None
 
 
 def parsed(text: str | None) -> dict[str, str]:
@@ -144,21 +133,21 @@ def parsed(text: str | None) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in parts}
 
 
-def named(columns: Mapping[str, Array], found: Mapping[str, Group], text: str, joints: Sequence[str]) -> list[Array]:
+def named(
+    columns: Mapping[str, Array], found: Mapping[str, Group], text: str, joints: Sequence[str]
+) -> Iterator[Array]:
     """The columns that a text names: names, numbers from 1, ranges, * for numbers, NAME[2,1,3] for some of an array."""
     every = [own for values in columns.values() for own in (values.T if values.ndim == 2 else [values])]
     stems = {re.sub(r"\W*\*\W*|_?\*_?", "*", stem).strip("*"): stem for stem in found if "*" in stem}
-    result: list[Array] = []
     for item in map(str.strip, re.split(r",(?![^\[]*\])", text)):
         picked = None if item in columns else re.fullmatch(r"(.+)\[([\d,:\s-]+)\]", item)
         name = picked[1] if picked else item
         group = found.get(name) or found.get(stems.get(name, ""))
-        own = every if group is None else ordered(group, joints) or list(group.columns.values())
+        own = every if group is None else ordered(group, joints) or list(group.values())
         numbers = _numbers(picked[2] if picked else name) if picked or group is None else range(1, len(own) + 1)
         if not numbers or max(numbers) > len(own) or (picked and group is None):
             raise RecordingError(unknown("column", item, columns, "the log"))
-        result += [own[k - 1] for k in numbers]
-    return result
+        yield from (own[k - 1] for k in numbers)
 
 
 def _numbers(text: str) -> Sequence[int]:
@@ -246,19 +235,21 @@ def _from_table(
             continue
         try:
             if name:
-                own: Sequence[NDArray[Any]] = named(columns, found, name, joints)
-            elif group := chosen(found, what, joints):
-                name, own = group.name, [*group.columns.values()] if what == "t" else ordered(group, joints) or []
+                own: Sequence[NDArray[Any]] = list(named(columns, found, name, joints))
+            elif name := chosen(found, what, joints):
+                own = [*found[name].values()] if what == "t" else ordered(found[name], joints) or []
             elif what == "qd":
                 continue
             else:
                 raise RecordingError(_missing(what, columns, found, len(joints)))
-            if len(own) != count:
-                raise RecordingError(f"--columns {what}={name} names {len(own)} columns; robot {robot.name!r} has "
-                                     f"{len(joints)} joints: {', '.join(joints)}")  # fmt: skip
-            if len(sizes := [len(values) for values in own]) > sizes.count(sizes[0]):
-                raise RecordingError(f"--columns {what}={name} names columns of {', '.join(map(str, sizes))} rows; "
-                                     "give those of one log")  # fmt: skip
+            sizes = [len(values) for values in own]
+            refuse(
+                RecordingError,
+                (len(own) != count, f"--columns {what}={name} names {len(own)} columns; robot {robot.name!r} has "
+                 f"{len(joints)} joints: {', '.join(joints)}"),
+                (len(set(sizes)) > 1, f"--columns {what}={name} names columns of {', '.join(map(str, sizes))} rows; "
+                 "give those of one log"),
+            )
         except RecordingError as error:
             raise RecordingError(f"{path}: {error}") from None
         parts[what] = np.stack(own, axis=1)
@@ -282,10 +273,12 @@ def _from_table(
 
 def _columns(path: Path, joints: Sequence[str]) -> tuple[dict[str, NDArray[Any]], list[str]]:
     """The columns of a file by name, and notes; seconds and nanoseconds of a stamp are one column."""
-    if not path.exists():
-        raise RecordingError(f"{path} does not exist")
-    if path.suffix in _OTHERS:
-        raise RecordingError(f"{path} is no log that is read; write it as an .npz with names, or as a table of text")
+    refuse(
+        RecordingError,
+        (not path.exists(), f"{path} does not exist"),
+        (path.suffix in _OTHERS,
+         f"{path} is no log that is read; write it as an .npz with names, or as a table of text"),
+    )
     columns, notes = dict[str, NDArray[Any]](), tuple[str, ...]()
     if path.suffix == ".npz":
         try:
@@ -299,8 +292,8 @@ def _columns(path: Path, joints: Sequence[str]) -> tuple[dict[str, NDArray[Any]]
                 ours = tall.ndim == 2 and set(joints) <= set(texts) and len(texts) == tall.shape[1]
                 columns[name] = tall[:, [texts.index(joint) for joint in joints]] if ours else tall
     else:
-        table = read_text_table(path)
-        columns, notes = dict(zip(table.names, table.numbers.T, strict=True)), table.notes
+        names, numbers, notes = read_text_table(path)
+        columns = dict(zip(names, numbers.T, strict=True))
     for name in list(columns):
         stem = re.sub(r"(?<!nano)(?<!n)secs?$", "", name)
         rest = next((stem + more for more in ("nanosec", "nsec", "nsecs") if stem + more in columns), "")
@@ -318,7 +311,7 @@ def _missing(what: str, columns: Mapping[str, NDArray[Any]], found: Mapping[str,
     shapes = [f"{name} {values.shape}" if values.ndim == 2 else name for name, values in columns.items()]
     listed = ", ".join(shapes[:16]) + ", ..." * (len(shapes) > 16) or "no numbers"
     example = "t=NAME or number; even: t=200Hz" if what == "t" else f"{what}=NAME or numbers ({what}=2-{n + 1})"
-    sizes = sorted({len(group.columns) for group in found.values() if len(group.columns) > 1} - {n})
+    sizes = sorted({len(group) for group in found.values() if len(group) > 1} - {n})
     other = f"; groups of columns have {', '.join(map(str, sizes))} columns, the robot {n} joints" * bool(sizes)
     other += "; --lock holds joints that were not logged" * (min(sizes, default=n) < n)
     return f"no column is known to hold {QUANTITIES[what]}; give --columns {example}; it has {listed}{other}"

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.advice import extra
-from rne_dynamics.errors import MissingDependencyError, RecordingError
+from rne_dynamics.control.thresholds import NANOSECONDS
+from rne_dynamics.errors import MissingDependencyError, RecordingError, refuse
 from rne_dynamics.figures.style import output_file
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.protocol import Robot
@@ -33,18 +34,20 @@ CONTROLLER_STATE = "control_msgs/msg/JointTrajectoryControllerState"
 LISTS = {JOINT_STATE: ("position", "velocity", "effort"), FLOATS: ("data",)}
 #: Most words of 4 bytes that are left behind a message.
 MOST_SPARE = 8
-NANOSECONDS = 1_000_000_000
 INSTALL = extra("record")
 
 
-@cache
-def typestore() -> Typestore:
-    """The message types of ROS 2; raises `MissingDependencyError` without rosbags."""
+def new_typestore() -> Typestore:
+    """The message types of ROS 2, to which others can be added; raises `MissingDependencyError` without rosbags."""
     try:
         from rosbags.typesys import Stores, get_typestore
     except ImportError:
         raise MissingDependencyError(f"recordings of ROS messages need rosbags: {INSTALL}") from None
     return get_typestore(Stores.ROS2_JAZZY)
+
+
+#: The same, one for all.
+typestore = cache(new_typestore)
 
 
 def definition(kind: str) -> str:
@@ -54,9 +57,8 @@ def definition(kind: str) -> str:
 
 def joint_states(names: Sequence[str], stamps: NDArray[np.int64], **lists: Array) -> list[bytes]:
     """Serialised JointState messages at stamps in ns, (rows,), with `position`, `velocity`, `effort`, (rows, n)."""
-    types = typestore().types
     header, time, message = (
-        types[name] for name in ("std_msgs/msg/Header", "builtin_interfaces/msg/Time", JOINT_STATE)
+        typestore().types[name] for name in ("std_msgs/msg/Header", "builtin_interfaces/msg/Time", JOINT_STATE)
     )
     filled = {name: np.zeros(len(names) if name in lists else 0) for name in LISTS[JOINT_STATE]}
     pattern = Pattern(typestore(), message(header=header(time(0, 0), ""), name=list(names), **filled), JOINT_STATE)
@@ -67,9 +69,9 @@ def joint_states(names: Sequence[str], stamps: NDArray[np.int64], **lists: Array
 
 def float_arrays(names: Sequence[str], values: Array) -> list[bytes]:
     """Serialised std_msgs/Float64MultiArray messages, (rows, n), with the names as the label of their dimension."""
-    types = typestore().types
     layout, dimension, message = (
-        types[f"std_msgs/msg/{name}"] for name in ("MultiArrayLayout", "MultiArrayDimension", "Float64MultiArray")
+        typestore().types[f"std_msgs/msg/{name}"]
+        for name in ("MultiArrayLayout", "MultiArrayDimension", "Float64MultiArray")
     )
     n = len(names)
     place = layout(dim=[dimension(label=",".join(names), size=n, stride=n)], data_offset=0)
@@ -91,12 +93,13 @@ class Pattern:
 
         def octets(seconds: int, nanoseconds: int, number: float) -> NDArray[np.uint8]:
             rows = [np.full(len(getattr(message, name)), number) for name in self._lists]
-            marked = self._with((seconds, nanoseconds), rows)
-            return np.frombuffer(bytes(types.serialize_cdr(marked, kind)), np.uint8)
+            return np.frombuffer(bytes(types.serialize_cdr(self._with((seconds, nanoseconds), rows), kind)), np.uint8)
 
         self._zero = octets(0, 0, 0.0)
         numbers = self._zero != octets(-1, 2**32 - 1, np.frombuffer(b"\xff" * 8).item())
         self._numbers, self._fixed = np.flatnonzero(numbers), np.flatnonzero(~numbers)
+        #: Bytes of a message.
+        self.size = len(self._zero)
 
     def _with(self, stamp: tuple[int, int], rows: Sequence[Array]) -> Any:
         """The message with another stamp and other numbers."""
@@ -106,11 +109,6 @@ class Pattern:
             header = message.header
             others["header"] = type(header)(type(header.stamp)(*stamp), header.frame_id)
         return type(message)(**{**self._others, **others})
-
-    @property
-    def size(self) -> int:
-        """Bytes of a message."""
-        return len(self._zero)
 
     def filled(self, values: Sequence[NDArray[Any]]) -> list[bytes]:
         """One message a row of the values: seconds and nanoseconds if it has a header, then the lists that it has."""
@@ -187,10 +185,12 @@ class McapFile:
 
         self.path = path
         self._stream = _WholeRecords(path, replace=replace)
-        self._schemas: dict[str, int] = {}
-        stream = cast("IO[bytes]", self._stream)  # the writer needs no more of it
-        self._writer = Writer(stream, chunk_size=CHUNK_SIZE, compression=CompressionType.LZ4)
+        self._writer = Writer(  # which needs no more of a stream than ours has
+            cast("IO[bytes]", self._stream), chunk_size=CHUNK_SIZE, compression=CompressionType.LZ4
+        )
         self._writer.start(PROFILE, LIBRARY)
+        #: Number of the schema of a message type with its definition, which is written once.
+        self._schema = cache(lambda kind, text: self._writer.register_schema(kind, SCHEMA_ENCODING, text.encode()))
 
     @property
     def size(self) -> int:
@@ -199,9 +199,7 @@ class McapFile:
 
     def channel(self, topic: str, kind: str, definition: str) -> int:
         """Add a topic with a message type and its `definition`; return the number of its channel."""
-        if kind not in self._schemas:
-            self._schemas[kind] = self._writer.register_schema(kind, SCHEMA_ENCODING, definition.encode())
-        return self._writer.register_channel(topic, MESSAGE_ENCODING, self._schemas[kind], {})
+        return self._writer.register_channel(topic, MESSAGE_ENCODING, self._schema(kind, definition), {})
 
     def write(self, channel: int, data: bytes, received: int, sent: int, sequence: int = 0) -> None:
         """Add a message, CDR with its encapsulation; times in ns since the epoch, and the sender's count."""
@@ -269,9 +267,6 @@ class _WholeRecords(IOBase):
         """The position, at the end in any case."""
         return self.size
 
-    def flush(self) -> None:
-        """Nothing: everything is passed on at once."""
-
     def close(self) -> None:
         if self._file >= 0 and not self.closed:
             os.close(self._file)
@@ -287,10 +282,11 @@ def check_installed() -> None:
 def new_mcap(path: Path) -> str:
     """The absolute path of a file to be recorded; raises where it could not be, before a long run."""
     check_installed()
-    if path.suffix != SUFFIX:
-        raise RecordingError(f"{path} cannot be recorded: its ending must be {SUFFIX}")
-    if path.exists():
-        raise RecordingError(f"{path} exists; name a new file, or delete this one")
+    refuse(
+        RecordingError,
+        (path.suffix != SUFFIX, f"{path} cannot be recorded: its ending must be {SUFFIX}"),
+        (path.exists(), f"{path} exists; name a new file, or delete this one"),
+    )
     output_file(path, (), "--record")
     return str(path.resolve())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.control.motion.limits import turns_off
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.errors import RecordingError, unknown
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.recording.bag import Messages, bag_messages, mcap_messages, topics_of
-from rne_dynamics.recording.mcap_file import CONTROLLER_STATE, FLOATS, JOINT_STATE, NANOSECONDS
+from rne_dynamics.recording.mcap_file import CONTROLLER_STATE, FLOATS, JOINT_STATE
 from rne_dynamics.recording.recording import GAP, Recording, Series, read_csv, read_npz
 
 #: Topics of joint states that are no measured states.
@@ -40,12 +42,12 @@ class _Assembly:
         kept, self._places = self._known(decoded, self._states, whole=True)
         if not kept:
             raise RecordingError(f"{source}: no message on {self._states} has all joints {', '.join(self._names)}")
-        self._sent = np.array([messages.by_topic[self._states][k].sent for k in kept])
-        self._decoded = [decoded[k] for k in kept]
-        self._stamped = any(stamp_of(message) for message in self._decoded)
+        self._kept = [decoded[k] for k in kept]
+        self._sent = self._sending_times(self._states, kept)
+        self._stamped = any(map(stamp_of, self._kept))
         if not self._stamped:
             self._notes.append(f"messages on {self._states} have no stamps; times are those of their recording")
-        self._stamps = np.array([stamp_of(m) for m in self._decoded]) if self._stamped else self._sent
+        self._stamps = np.array([stamp_of(m) for m in self._kept]) if self._stamped else self._sent
         self._start = int(self._stamps.min())
 
     def _joints(self, decoded: list[Any], joints: Sequence[str] | None) -> tuple[str, ...]:
@@ -87,35 +89,43 @@ class _Assembly:
         order = np.argsort(self._stamps, kind="stable")
         if (np.diff(order) < 0).any():
             self._notes.append(f"{self._states}: messages are sorted by their stamps")
-        q = lists([m.position for m in self._decoded], self._places)
-        if q is None:
+        position, *others = self._series(self._kept, self._places, self._stamps, "position", "velocity", "effort")
+        if position is None:
             raise RecordingError(f"{self._source}: messages on {self._states} have no positions")
-        t, reported = self._seconds(self._stamps[order]), q[order]
+        t, reported = position
         q = unwrapped(t, reported)
         turned = np.array((np.abs(q - reported) > np.pi).any(axis=0))
         if turned.any():
             names = ", ".join(name for name, turns in zip(self._names, turned, strict=True) if turns)
             self._notes.append(f"{self._states}: positions that are reported within a turn are unwrapped ({names})")
-        parts = {
-            name: lists([getattr(m, field) for m in self._decoded], self._places)
-            for name, field in (("qd", "velocity"), ("effort", "effort"))
-        }
-        self._topics |= {name: self._states for name, values in parts.items() if values is not None}
+        parts = {name: part.values for name, part in zip(("qd", "effort"), others, strict=True) if part is not None}
+        self._topics |= dict.fromkeys(parts, self._states)
         reference_q, reference_qd = self._reference()
         if reference_q is not None and turned.any():
             reference_q = in_turns_of(reference_q, Series(t, q), turned)
         torque = self._torque()
         command = self._command(self._stamps[order], self._sent[order])
         return Recording(
-            source=self._source, joint_names=self._names, t=t, q=q,
-            qd=None if parts["qd"] is None else parts["qd"][order],
-            effort=None if parts["effort"] is None else parts["effort"][order],
+            source=self._source, joint_names=self._names, t=t, q=q, qd=parts.get("qd"), effort=parts.get("effort"),
             reference_q=reference_q, reference_qd=reference_qd, torque=torque, command=command,
             topics=self._topics, notes=tuple(self._notes), start=self._start,
         )
 
     def _seconds(self, stamps: NDArray[np.int64]) -> Array:
         return np.asarray((stamps - self._start) / NANOSECONDS)
+
+    def _sending_times(self, topic: str, kept: Sequence[int]) -> NDArray[np.int64]:
+        stored = self._messages.by_topic[topic]
+        return np.array([stored[k].sent for k in kept])
+
+    def _series(
+        self, messages: Sequence[Any], places: list[list[int]], stamps: NDArray[np.int64], *fields: str
+    ) -> list[Series | None]:
+        """Numbers of messages in the order of their stamps, each list as a path of attributes; None for no numbers."""
+        order = np.argsort(stamps, kind="stable")
+        t = self._seconds(stamps[order])
+        found = [lists([value(message) for message in messages], places) for value in map(attrgetter, fields)]
+        return [None if numbers is None else Series(t, numbers[order]) for numbers in found]
 
     def _near(self, topics: Sequence[str]) -> list[str]:
         """Topics in the namespace of the joint states, if any are; those with most messages first."""
@@ -124,24 +134,12 @@ class _Assembly:
         return sorted(near or topics, key=lambda topic: -len(self._messages.by_topic[topic]))
 
     def _stamped_series(self, topic: str, *fields: str) -> list[Series | None]:
-        """Numbers of stamped messages, each list as a path of attributes."""
+        """As `_series`, of a topic with stamps."""
         decoded = self._messages.decoded(topic, self._source)
         kept, places = self._known(decoded, topic)
-        if not kept:
-            return [None] * len(fields)
-        if self._stamped:
-            stamps = np.array([stamp_of(decoded[k]) for k in kept])
-        else:
-            stamps = np.array([self._messages.by_topic[topic][k].sent for k in kept])
-        order = np.argsort(stamps, kind="stable")
-        found: list[Series | None] = []
-        for path in fields:
-            values = [decoded[k] for k in kept]
-            for name in path.split("."):
-                values = [getattr(value, name) for value in values]
-            numbers = lists(values, places)
-            found.append(None if numbers is None else Series(self._seconds(stamps[order]), numbers[order]))
-        return found
+        messages = [decoded[k] for k in kept]
+        stamps = np.array([stamp_of(m) for m in messages]) if self._stamped else self._sending_times(topic, kept)
+        return self._series(messages, places, stamps, *fields) if kept else [None] * len(fields)
 
     def _reference(self) -> tuple[Series | None, Series | None]:
         """Of a controller's topic ``reference`` or ``controller_state``."""
@@ -181,7 +179,7 @@ class _Assembly:
             kept = [k for k, message in enumerate(decoded) if len(message.data) == len(names)]
             if not kept or not set(self._names) & set(names):
                 continue
-            times = np.array([self._messages.by_topic[topic][k].sent for k in kept])
+            times = self._sending_times(topic, kept)
             newest = np.searchsorted(np.maximum.accumulate(sent), times, side="right") - 1
             after = np.flatnonzero(newest >= 0)
             if not len(after):

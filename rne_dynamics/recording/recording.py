@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rne_dynamics.advice import rne
-from rne_dynamics.errors import RecordingError, unknown
+from rne_dynamics.errors import RecordingError, refuse, unknown
 from rne_dynamics.input_file import MOST_ARRAYS, check_regular, limited_lines, read_arrays
 from rne_dynamics.model.inertia import Array
 
@@ -167,12 +167,14 @@ def read_npz(path: Path, joints: Sequence[str] | None) -> Recording:
 def _recording(
     path: Path, names: tuple[str, ...], arrays: Mapping[str, Array], joints: Sequence[str] | None
 ) -> Recording:
-    t, rows, n = arrays["time"], len(arrays["time"]), len(names)
-    if t.ndim != 1 or not rows or not np.isfinite(t).all() or (np.diff(t) < 0.0).any():
-        raise RecordingError(f"{path}: time must be a row of finite numbers that do not decrease")
-    q = arrays["q"]
-    if q.ndim != 2 or len(q) != rows or not np.isfinite(q).any(axis=0).all():
-        raise RecordingError(f"{path}: q has the shape {q.shape}; it must be ({rows}, {n}), with finite numbers")
+    t, q, rows, n = arrays["time"], arrays["q"], len(arrays["time"]), len(names)
+    refuse(
+        RecordingError,
+        (t.ndim != 1 or not rows or not np.isfinite(t).all() or (np.diff(t) < 0.0).any(),
+         f"{path}: time must be a row of finite numbers that do not decrease"),
+        (q.ndim != 2 or len(q) != rows or not np.isfinite(q).any(axis=0).all(),
+         f"{path}: q has the shape {q.shape}; it must be ({rows}, {n}), with finite numbers"),
+    )
     if joints is None:
         order = list(range(n))
     elif missing := [joint for joint in joints if joint not in names]:
@@ -198,13 +200,12 @@ def _recording(
     except ValueError as error:
         raise RecordingError(f"{path}: {error}; {', '.join(SHAPES)} have a row for each of the {rows} times") from None
     parts = {name: series(name) for name in arrays if name.startswith(TORQUE)}
-    kept = [*_READ[1:6], *parts]
     return Recording(
         source=str(path), joint_names=tuple(names[j] for j in order), t=t,
         q=q[:, order] if q.shape[1] == n and not in_order else q, qd=part("qd"), effort=part("effort"),
         reference_q=series("reference_q"), reference_qd=series("reference_qd"),
         torque={name.removeprefix(TORQUE): values for name, values in parts.items() if values is not None},
-        shape=shape, topics={name: name for name in kept if name in arrays},
+        shape=shape, topics={name: name for name in (*_READ[1:6], *parts) if name in arrays},
         start=round(1e9 * float(arrays["time"][0])),
     )
 
@@ -217,15 +218,9 @@ _COMMENT = re.compile(r"^\s*(#|%|//)+\s*")
 _NOTHING = ("", "null", "none", "na", "n/a", "-")
 
 
-class TextTable(NamedTuple):
-    """The numbers of a file; NaN for an empty cell and in columns of text."""
-
-    #: Of the columns; without a header their numbers from 1.
-    names: tuple[str, ...]
-    #: Shape (rows, columns).
-    numbers: Array
-    #: What was left out, a sentence each.
-    notes: tuple[str, ...]
+#: Names of the columns, without a header their numbers from 1; numbers (rows, columns), NaN for an empty cell and in
+#: columns of text; what was left out, a sentence each.
+TextTable = tuple[tuple[str, ...], Array, tuple[str, ...]]
 
 
 def read_text_table(path: Path) -> TextTable:
@@ -248,15 +243,16 @@ def read_text_table(path: Path) -> TextTable:
 
 def _table(path: Path, head: Sequence[str], lines: chain[str], separator: str | None) -> TextTable:
     numbers, texts, notes, width, rows = array("d"), dict[int, tuple[int, str]](), list[str](), 0, 0
-    broken, line = "", ""
+    line = ""
     for line in lines:
         cells = _cells(line, separator)
-        if broken or len(cells) != (width or len(cells)):
-            if broken or not rows:
-                break
-            broken = f"row {rows + 1} has {len(cells)} cells; the rows before have {width}"
-            continue
         width = width or len(cells)
+        if len(cells) != width:
+            broken = f"row {rows + 1} has {len(cells)} cells; the rows before have {width}"
+            if next(lines, None) is not None:
+                raise RecordingError(f"{path}: {broken}; delete the line, or write as many cells in each")
+            notes.append(f"the last line is cut off and left out: {broken}")
+            break
         for k, cell in enumerate(cells):
             value = _number(cell)
             if value is None:
@@ -267,14 +263,9 @@ def _table(path: Path, head: Sequence[str], lines: chain[str], separator: str | 
             raise RecordingError(f"{path} holds more than {MOST_ARRAYS // 8_000_000} million numbers or {MOST_COLUMNS} "
                                  "columns; record a shorter time")  # fmt: skip
     else:
-        if broken:
-            notes.append(f"the last line is cut off and left out: {broken}")
-        elif rows > 1 and not line.endswith("\n"):
+        if rows > 1 and not line.endswith("\n"):
             notes.append("the last line has no end, so that it may be cut off; it is left out")
             rows -= 1
-        broken = ""
-    if broken:
-        raise RecordingError(f"{path}: {broken}; delete the line, or write as many cells in each")
     if any(row == rows - 1 > 0 for row, _ in texts.values()):
         notes.append("the last line ends with text and is left out")
         rows -= 1
@@ -284,7 +275,7 @@ def _table(path: Path, head: Sequence[str], lines: chain[str], separator: str | 
     for k, (row, cell) in texts.items():
         if row < rows and (row or np.isfinite(table[:, k]).any()):
             raise RecordingError(f"{path}: row {row + 1}, column {k + 1} is {cell[:40]!r} among numbers; give a number")
-    return TextTable(_names(head, separator, width), table, tuple(notes))
+    return _names(head, separator, width), table, tuple(notes)
 
 
 def _names(head: Sequence[str], separator: str | None, width: int) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import partial
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from rclpy.parameter import Parameter as RosParameter
 from rclpy.serialization import serialize_message
 from std_msgs.msg import Float64
@@ -18,7 +19,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.control.control_law import ControlLaw, Reference
 from rne_dynamics.control.laws import DEFAULT_LAW, find_law
-from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules, nanoseconds
+from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules, accept_points, nanoseconds
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limited_path import check_loops, leading_path
 from rne_dynamics.control.motion.limits import Tolerances
@@ -33,15 +34,10 @@ from rne_dynamics.ros.effort_node import EffortNode
 from rne_dynamics.ros.loop.cycle import SNAPSHOT_PERIOD
 from rne_dynamics.ros.loop.hot_loop import NodeExecutor
 from rne_dynamics.ros.loop.messages import Present, Snapshot
-from rne_dynamics.ros.loop.process import Loop, LoopSilentError, Throttle, control_process
+from rne_dynamics.ros.loop.process import LoopProcess, LoopSilentError, Throttle, control_process
 from rne_dynamics.ros.messages.cdr import one_point_layout, time_at
 from rne_dynamics.ros.messages.topic_wait import NEWEST
-from rne_dynamics.ros.messages.trajectory_message import (
-    accept,
-    duration_message,
-    last_setpoint,
-    read_trajectory,
-)
+from rne_dynamics.ros.messages.trajectory_message import duration_message, last_setpoint, read_trajectory
 from rne_dynamics.ros.node.command_line import read_command_line
 from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.parameters.files import JTC, Parameter, Values, given_to
@@ -75,7 +71,7 @@ class ComputedTorqueController(EffortNode):
     _comply = False
     aliases, damping = JTC, GUIDING_DAMPING
 
-    def __init__(self, control: Loop) -> None:
+    def __init__(self, control: LoopProcess) -> None:
         super().__init__("computed_torque_controller", SCHEMA, control)
 
     def adapted(self, schema: Sequence[Parameter]) -> Sequence[Parameter]:
@@ -100,7 +96,7 @@ class ComputedTorqueController(EffortNode):
         self.adopted(robot, values, {})
         self.keep(self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, QUEUE, raw=True))
         self.keep(self.create_subscription(Float64, "~/speed_scaling", self._on_speed, NEWEST))
-        self.serve(Trigger, "~/cancel", lambda request: self.cancel_motion("~/cancel was called"))
+        self.serve(Trigger, "~/cancel", lambda request: self.control.call("cancel", "~/cancel was called"))
         for name in SERVED:
             self.serve(Trigger, f"~/{name}", partial(self._change_law, name))
         payload = self._payload = PayloadMeasurement()
@@ -128,15 +124,11 @@ class ComputedTorqueController(EffortNode):
                 f"law {law!r} was not prepared when the node was configured: clean it up, add the law to parameter "
                 f"prepared_laws, and configure it again. Prepared are {', '.join(prepared)}"
             )
-        return tracking_settings(robot, self.fitting(robot, values))
+        return tracking_settings(robot, fitting(values, self._own_law, robot.joint_names))
 
     def alternatives(self, robot: RigidRobot, values: Values) -> tuple[ControlLaw, ...]:
         """Those that are to be prepared."""
         return tuple(law_of(robot, values, name) for name in values["prepared_laws"] if name != values["law"])
-
-    def fitting(self, robot: RigidRobot, values: Values) -> Values:
-        """The values with the tolerances that fit the present law."""
-        return fitting(values, self._own_law, robot.joint_names)
 
     def _change_law(self, name: str, request: object) -> None:
         """Change the parameter `law`; ControlError where that is refused."""
@@ -148,10 +140,11 @@ class ComputedTorqueController(EffortNode):
         """Tolerances, motion limits, and the speed if it has changed: other changes must not resume a paused arm."""
         self._robot = robot
         #: Tolerances of trajectories without their own.
-        self.tolerances = tolerances_of(robot, self.fitting(robot, values))
-        self._limits = motion_limits(robot, values)
-        self._blend_time = values["constraints.blend_time"]
-        self._moving_end = values["allow_nonzero_velocity_at_trajectory_end"]
+        self.tolerances = tolerances_of(robot, fitting(values, self._own_law, robot.joint_names))
+        self._rules = Rules(
+            motion_limits(robot, values), values["constraints.blend_time"],
+            moving_end=values["allow_nonzero_velocity_at_trajectory_end"],
+        )
         if values["speed_scaling"] != before.get("speed_scaling"):
             self._set_speed(values["speed_scaling"])
 
@@ -164,8 +157,8 @@ class ComputedTorqueController(EffortNode):
         mechanism, posture = mechanism_of(self._robot), present.posture
         leading = None if mechanism is None or posture is None else leading_path(mechanism, posture)
         moving = CurrentMotion(present.stamp, lambda at: present.followed, present.rate, present.slope)
-        rules = Rules(self._limits, self._blend_time, self._demand(present.delay, posture), leading, self._moving_end)
-        accepted = accept(message, moving, rules)
+        rules = self._rules._replace(demand=self._demand(present.delay, posture), leading=leading)
+        accepted = accept_points(message.joint_names, message.points, message.header.stamp, moving, rules)
         if mechanism is not None and posture is not None:
             check_loops(accepted.path, mechanism, posture, accepted.begin)
         motion = accepted.motion(self.tolerances if tolerances is None else tolerances)
@@ -194,7 +187,7 @@ class ComputedTorqueController(EffortNode):
         self._snapshot = snapshot
         self._payload.take(snapshot)
         if self._action is not None:
-            self._action.report(snapshot.stamp, time.monotonic())
+            self._action.report(snapshot, time.monotonic())
 
     def ended(self, following: int, ending: Ending, text: str) -> None:
         """The motion of that number has ended."""
@@ -237,25 +230,13 @@ class ComputedTorqueController(EffortNode):
         rest = Reference(np.clip(np.array(robot.neutral), limits.lower, limits.upper), zero, zero)
         point = JointTrajectoryPoint(positions=rest.q.tolist(), time_from_start=duration_message(1.0))
         with suppress(RneDynamicsError):  # limits without an allowed posture: the kernels are compiled all the same
-            accept(
-                JointTrajectory(joint_names=list(robot.joint_names), points=[point]),
-                CurrentMotion(0, lambda at: rest), rules,
-            )
+            accept_points(list(robot.joint_names), [point], Time(), CurrentMotion(0, lambda at: rest), rules)
 
     def _demand(self, delay: float = 0.0, posture: Array | None = None) -> EffortDemand | None:
         settings = self.in_force
         if not hasattr(settings.tracking, "motion_demand"):
             return None
         return EffortDemand(settings.tracking, settings.limits, settings.compensated, delay, posture)
-
-    def cancel_motion(self, why: str) -> None:
-        """Bring the present motion to rest on its path."""
-        self.control.call("cancel", why)
-
-    def present(self) -> tuple[Reference, Array, Array]:
-        """Present reference, and measured position and velocity."""
-        assert self._snapshot is not None
-        return self._snapshot.reference, self._snapshot.q, self._snapshot.qd
 
     def _on_trajectory(self, data: bytes, information: dict[str, int]) -> None:
         number, stream = information.get("publication_sequence_number", 0), self.in_force.stream
@@ -275,7 +256,7 @@ class ComputedTorqueController(EffortNode):
                 self.prepare(message)(lambda ending, text: None)
             else:
                 self.control.call("present", 0)  # refuses as it would refuse a motion
-                self.cancel_motion("an empty trajectory came")
+                self.control.call("cancel", "an empty trajectory came")
         except RneDynamicsError as error:
             self.refused(error)
 
@@ -293,10 +274,6 @@ class ComputedTorqueController(EffortNode):
     def _set_speed(self, speed: float) -> None:
         self._speed = speed
         self._speeds.put(speed, time.monotonic())
-
-    def _send_waiting(self) -> None:
-        super()._send_waiting()
-        self._speeds.flush(time.monotonic())
 
     def status(self) -> dict[str, object]:
         """Trajectories, for the diagnostics."""

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 from rclpy.parameter import Parameter as RosParameter
+from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from rne_dynamics.control.effort_gate import DRIVE_PERIOD, EffortGate
@@ -34,14 +35,15 @@ from rne_dynamics.control.supervision.states import StopPlan
 from rne_dynamics.control.thresholds import LOCK_PERIOD, NANOSECONDS
 from rne_dynamics.errors import ControlError, StateError
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.loop.hot_loop import LONGEST_WAIT, STANDSTILL, GateLoop, LoopClock, NodeExecutor
+from rne_dynamics.ros.loop.hot_loop import LONGEST_WAIT, SERVICE_PERIOD, STANDSTILL, LoopClock, NodeExecutor
 from rne_dynamics.ros.loop.statistics import Histogram, percentile
 from rne_dynamics.ros.messages.answers import SeenPublisher, number_of, seen_topic
 from rne_dynamics.ros.messages.cdr import stamp_in
 from rne_dynamics.ros.messages.joint_states import Reading, StateReader
 from rne_dynamics.ros.messages.publishers import COMMAND_MESSAGE, EffortPublisher, effort_reader, effort_type
+from rne_dynamics.ros.messages.topic_wait import NEWEST, TopicWait, polled_subscription, take
 from rne_dynamics.ros.node.command_line import read_command_line
-from rne_dynamics.ros.node.diagnostics import LOG_PERIOD, WARN, Diagnostics, GateReport, ModeTopic
+from rne_dynamics.ros.node.diagnostics import LOG_PERIOD, WARN, Diagnostics, ModeTopic, News, gate_status
 from rne_dynamics.ros.node.lifecycle import ArmNode
 from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.parameters.controller import CONTROLLER, effort_scales, limits_of
@@ -83,7 +85,7 @@ COMMANDS = "~/commands"
 class EffortGateNode(ArmNode):
     """Connects an `EffortGate` to its topics: efforts in the driver's unit, limits in the model's, N m or N."""
 
-    _wait: GateLoop | None = None
+    _messages: TopicWait | None = None
 
     def __init__(self, overrides: Sequence[RosParameter] = ()) -> None:
         super().__init__("effort_gate", SCHEMA, overrides)
@@ -99,7 +101,7 @@ class EffortGateNode(ArmNode):
         message = self.parameters["command_message"]
         self.gate = EffortGate(gate_settings(robot, values), self._entered)
         self.gate.warm_up()
-        self._account = GateReport(self.gate)
+        self._news = News()
         self._reader, self._numbers = StateReader(joints, tuple(self.locked)), effort_reader(message, self.commanded)
         self._others = LockedJoints(self.locked, endless(self.found.free))
         self._q, self._qd, self._reported = np.zeros(n), np.zeros(n), np.zeros(n)
@@ -108,18 +110,15 @@ class EffortGateNode(ArmNode):
         self._mode_topic.open()
         self.diagnostics = Diagnostics(self)
         self._latency = Histogram()
-        self.clock, self._taken, self._stamp, self._command = LoopClock(self), 0, 0, 0
+        self.clock, self._taken, self._stamp, self._command, self._service_at = LoopClock(self), 0, 0, 0, 0.0
         self._seen = (
             SeenPublisher(self, seen_topic(self), self.clock, self.efforts) if self.clock.simulated else None
         )
-        self._wait = GateLoop(
-            self, COMMANDS, effort_type(message), "joint_states", self._on_command, self._on_state, self.clock,
-            self._on_time,
-        )
-        if self.clock.subscription is not None:
-            self.keep(self.clock.subscription)
-        self.keep(self._wait.commands)
-        self.keep(self._wait.states)
+        self._command_type = effort_type(message)
+        self._commands = polled_subscription(self, self._command_type, COMMANDS, NEWEST, raw=True)
+        self._states = polled_subscription(self, JointState, "joint_states", NEWEST, raw=True)
+        ticks = () if self.clock.subscription is None else (self.clock.subscription,)
+        self._messages = TopicWait(self, *map(self.keep, (self._commands, self._states, *ticks)))
         for name, action in (
             ("stop", lambda request: self.gate.stop(self.clock.now(), "~/stop was called")),
             ("recover", lambda request: self.gate.recover(self.clock.now())),
@@ -128,7 +127,7 @@ class EffortGateNode(ArmNode):
         if self.locked:
             self.every(LOCK_PERIOD, self._follow_locked)
         self.every(self.parameters["diagnostics_period"], self._report)
-        self.parameters.enable_changes(self._changed)
+        self.parameters.prepare = self._changed
         self._mode_topic.publish(self.gate.mode)
 
     def begin(self) -> None:
@@ -157,27 +156,37 @@ class EffortGateNode(ArmNode):
     def release(self) -> None:
         """As the base, with the mode on ``~/state``."""
         self._mode_topic.close(UNCONFIGURED)
-        self._wait = None
+        self._messages = None
         super().release()
 
     # -- the hot path -------------------------------------------------------------------------------------------------
 
     def turn(self, executor: NodeExecutor) -> None:
-        """One turn of the process's loop."""
-        if self._wait is None:
+        """One turn of the process's loop; the executor does one thing after a command, or if none has come for long."""
+        if self._messages is None:
             super().turn(executor)
             return
-        pause = self._turn(LONGEST_WAIT)
-        if self._wait is not None:
-            self._wait.serve(executor, pause=pause)
+        pause, now = self._turn(LONGEST_WAIT), time.monotonic()
+        due = now >= self._service_at and (pause or now >= self._service_at + SERVICE_PERIOD)
+        if due and not executor.serve(now):
+            self._service_at = now + SERVICE_PERIOD
 
     def _turn(self, longest: float) -> bool:
         """Wait for messages and serve them; whether a command was among them. An internal error releases the arm."""
-        assert self._wait is not None
+        assert self._messages is not None
         gate, now = self.gate, self.clock.now()
         steady = not self.clock.simulated
         try:
-            command = self._wait.turn(gate.deadline(now + longest) - now if steady else longest)
+            self._messages.wait(gate.deadline(now + longest) - now if steady else longest)
+            command = take(self._commands, self._command_type, raw=True)  # first: it must not wait for a joint state
+            if command is not None:
+                self._on_command(command[0], command[1].get("publication_sequence_number", 0))
+            state = take(self._states, JointState, raw=True)
+            if state is not None:
+                self._on_state(state[0], state[1].get("publication_sequence_number"))
+            if self.clock.take():
+                self._send(gate.tick(self.clock.now()))
+                self._acknowledge()
             if steady or self.clock.running_on:  # simulated time: done when the next time comes
                 self._send(gate.tick(self.clock.now()))
         except Exception:  # noqa: BLE001 logged, and the arm is released
@@ -186,7 +195,7 @@ class EffortGateNode(ArmNode):
             )
             self._release_arm()
             return False
-        return command
+        return command is not None
 
     def _release_arm(self) -> None:
         """Bring the effort to zero at its rate; if that fails too, send zeros at once and end the process."""
@@ -199,16 +208,11 @@ class EffortGateNode(ArmNode):
             self.efforts.release()
             self.finished, self.exit_code = True, 1
 
-    def _on_time(self) -> None:
-        """A simulated time has come."""
-        self._send(self.gate.tick(self.clock.now()))
-        self._acknowledge()
-
     def _acknowledge(self) -> None:
         """Acknowledge to a simulation in lock-step."""
-        if self._seen is not None and self._wait is not None:
+        if self._seen is not None:
             self._seen.publish(
-                self.gate.mode, self._taken, self._stamp, source=number_of(self._wait.commands.topic_name),
+                self.gate.mode, self._taken, self._stamp, source=number_of(self._commands.topic_name),
                 commands=self._command,
             )
 
@@ -264,9 +268,9 @@ class EffortGateNode(ArmNode):
             self.gate.states.refuse(error)
             return
         if reading is not Reading.OTHER_JOINTS:
-            missing = reading is Reading.NO_VELOCITY
             self._send(self.gate.observe(
-                reader.stamp, now, self._q, self._qd, velocity_missing=missing, sequence=sequence
+                reader.stamp, now, self._q, self._qd, velocity_missing=reading is Reading.NO_VELOCITY,
+                sequence=sequence,
             ))
 
     def _send(self, effort: GateEffort | None) -> None:
@@ -293,9 +297,8 @@ class EffortGateNode(ArmNode):
         self._mode_topic.enter(mode, cause, error=mode is FAULT, warning=mode is STOPPING)
 
     def _report(self) -> None:
-        assert self._wait is not None
-        level, message, values = self._account.next(
-            self.clock.now(), commanders=self.count_publishers(self._wait.commands.topic_name),
+        level, message, values = gate_status(
+            self.gate, self._news, self.clock.now(), commanders=self.count_publishers(self._commands.topic_name),
             bypasses=self.count_publishers(self.efforts.topic) - 1,
             listeners=self.count_subscribers(self.efforts.topic),
         )

@@ -29,7 +29,7 @@ from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.loop.hot_loop import USE_SIM_TIME, NodeExecutor, end_time_source
 from rne_dynamics.ros.loop.messages import Snapshot, loop_setup
-from rne_dynamics.ros.loop.process import Loop, LoopEndedError, LoopSilentError, Throttle
+from rne_dynamics.ros.loop.process import LoopEndedError, LoopProcess, LoopSilentError, Throttle
 from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC
 from rne_dynamics.ros.node.diagnostics import ERROR, OK, WARN, Diagnostics, ModeTopic, TopicPeers
 from rne_dynamics.ros.node.lifecycle import ArmNode
@@ -55,13 +55,16 @@ class EffortNode(ArmNode):
     #: Name of the damping of each joint while a hand leads the arm.
     damping: str
 
-    def __init__(self, name: str, schema: Sequence[Parameter], control: Loop) -> None:
+    def __init__(self, name: str, schema: Sequence[Parameter], control: LoopProcess) -> None:
         self.control = control  # before anything raises: Kilted's rclpy also destroys nodes whose construction failed
         super().__init__(name, schema)
         self.mode, self.lost = Mode.UNCONFIGURED, False
         self._mode_topic = ModeTopic(self)
         self._reports_wait = self.create_guard_condition(control.receive)
-        control.start_listening(self.on_report, self._reports_wait.trigger)
+        # a report is a call of the method of that name, `log` among them
+        control.start_listening(
+            lambda name, *arguments: getattr(self, name)(*arguments), self._reports_wait.trigger
+        )
 
     @abstractmethod
     def settings(self, robot: RigidRobot, values: Values) -> Settings:
@@ -95,7 +98,7 @@ class EffortNode(ArmNode):
             end_time_source(self)  # the loop receives the time and reports it
         self._others, self._obstacle = LockedJoints(self.locked, endless(self.found.free)), ""
         self.warm_up(robot)
-        setup = loop_setup(self, robot, replace(settings, others=others), self._simulated)
+        setup = loop_setup(self, replace(settings, others=others), self._simulated)
         self.control.call("build", setup, seconds=math.inf)
         self.mode = Mode.INACTIVE
         self._newest: Throttle[Settings] = self.throttled("adopt")
@@ -107,16 +110,16 @@ class EffortNode(ArmNode):
         if self.locked:
             self.every(LOCK_PERIOD, self._follow_locked)
         self.every(values["diagnostics_period"], self._report)
-        self.every(SETTINGS_PERIOD, self._send_waiting)
-        values.enable_changes(self._changed)
+        values.prepare = self._changed
         self._mode_topic.publish(self.mode)
         self._await_loop()
 
     def throttled(self, command: str) -> Throttle[Any]:
         """Passes values on to the loop; in simulated time each at once, so that the next step finds it in force."""
-        if self._simulated:
-            return Throttle(lambda newest: self.control.call(command, newest), 0.0)
-        return Throttle(lambda newest: self.control.send(command, newest), SETTINGS_PERIOD)
+        pass_on, period = (self.control.call, 0.0) if self._simulated else (self.control.send, SETTINGS_PERIOD)
+        throttle: Throttle[Any] = Throttle(lambda newest: pass_on(command, newest), period)
+        self.every(SETTINGS_PERIOD, lambda: throttle.flush(time.monotonic()))
+        return throttle
 
     def _await_loop(self) -> None:
         """Wait until the loop has discovered the same nodes: its first messages must not be lost."""
@@ -202,10 +205,6 @@ class EffortNode(ArmNode):
                 self.get_logger().error(f"{error}; nothing is sent to the arm any more")
             self._lose()
 
-    def on_report(self, name: str, *arguments: Any) -> None:
-        """Take one report of the loop: a call of the method of that name, `log` among them."""
-        getattr(self, name)(*arguments)
-
     def entered(self, mode: Mode, cause: str, locked: bool) -> None:
         """The controller has entered a mode, or has a cause to stay in it; `locked` if its start-up check failed."""
         self.mode = mode
@@ -260,10 +259,6 @@ class EffortNode(ArmNode):
     def adopted(self, robot: RigidRobot, values: Values, before: Values) -> None:
         """Called with the parameters that are in force now, and the former ones."""
 
-    def _send_waiting(self) -> None:
-        """Send settings that came too soon after the former ones."""
-        self._newest.flush(time.monotonic())
-
     def status(self) -> dict[str, object]:
         """Further values for the diagnostics."""
         return {}
@@ -283,7 +278,9 @@ class EffortNode(ArmNode):
             level, message = found, warning
             self.diagnostics.warn(message)
         self.diagnostics.publish(
-            level, message, values | {"locked joints": self._others.report(time.monotonic())}
-            | self._peers.values() | self.status(),
-        )
+            level, message, values | {
+                "locked joints": self._others.report(time.monotonic()), "publishers of efforts": self._peers.publishers,
+                "listeners to efforts": self._peers.subscribers,
+            } | self.status(),
+        )  # fmt: skip
         gc.collect()  # 0.03 ms, because the start's objects are frozen

@@ -8,7 +8,7 @@ from dataclasses import replace
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.effort_node import EffortNode
-from rne_dynamics.ros.loop.process import Loop, control_process
+from rne_dynamics.ros.loop.process import LoopProcess, control_process
 from rne_dynamics.ros.node.command_line import read_command_line
 from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.parameters.controller import CONTROLLER, controller_settings, damping_parameter
@@ -29,7 +29,7 @@ class GravityCompensationNode(EffortNode):
 
     damping = DAMPING
 
-    def __init__(self, control: Loop) -> None:
+    def __init__(self, control: LoopProcess) -> None:
         super().__init__("gravity_compensation", SCHEMA, control)
 
     def settings(self, robot: RigidRobot, values: Values) -> Settings:

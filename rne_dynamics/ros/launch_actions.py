@@ -29,7 +29,7 @@ def described(file: str) -> LaunchDescription:
     declared = [
         DeclareLaunchArgument(
             argument.name, default_value=argument.default,
-            description=argument.text + (f" ({', '.join(argument.choices)})" if argument.choices else ""),
+            description=argument.description + (f" ({', '.join(argument.choices)})" if argument.choices else ""),
         )
         for argument in kind.arguments
     ]

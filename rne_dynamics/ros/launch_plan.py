@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rne_dynamics.control.laws import DEFAULT_LAW, law_names
+from rne_dynamics.control.parameters import Parameter
 from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
 from rne_dynamics.description.sources import names_model_file
-from rne_dynamics.errors import ArgumentError, DescriptionError, unknown
+from rne_dynamics.errors import ArgumentError, DescriptionError, refuse, unknown
 from rne_dynamics.ros.node.robot import description_text
 from rne_dynamics.ros.parameters.files import applies, node_keys, settings_for, simulated
 from rne_dynamics.ros.recorder import TOPICS
@@ -23,16 +24,6 @@ RVIZ, STATE_PUBLISHER = "rviz2", "robot_state_publisher"
 STATE_TOPIC, EFFORT_TOPIC, DESCRIPTION_TOPIC = "joint_states", "effort_controller/commands", "robot_description"
 #: Where the gate takes efforts.
 GATE_TOPIC = "effort_gate/commands"
-
-
-@dataclass(frozen=True)
-class LaunchArgument:
-    """One ``NAME:=VALUE`` of a launch file; `choices` is empty where any value may be given."""
-
-    name: str
-    default: str
-    text: str
-    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,48 +54,48 @@ BOOLEAN = ("true", "false")
 #: Values of the argument `gate`.
 START, RUNNING, NONE = "start", "running", "none"
 
-URDF = LaunchArgument("urdf", "", "robot description: path of a .urdf or .xacro, package:// URI, or one of "
-                      + ", ".join(shipped_robots()) + "; without urdf and model it is read from the topic")
-MODEL = LaunchArgument("model", "", "instead of urdf, a model file, which may describe closed loops or flexible links: "
-                       "path, package:// URI, or one of " + ", ".join(shipped_models()))
+URDF = Parameter("urdf", "", "robot description: path of a .urdf or .xacro, package:// URI, or one of "
+                 + ", ".join(shipped_robots()) + "; without urdf and model it is read from the topic")
+MODEL = Parameter("model", "", "instead of urdf, a model file, which may describe closed loops or flexible links: "
+                  "path, package:// URI, or one of " + ", ".join(shipped_models()))
 ARM = (
     URDF,
-    LaunchArgument("xacro_args", "", "arguments of a .xacro: \"NAME:=VALUE NAME:=VALUE\""),
+    Parameter("xacro_args", "", "arguments of a .xacro: \"NAME:=VALUE NAME:=VALUE\""),
     MODEL,
-    LaunchArgument("description_topic", "robot_description", "topic of the latched description (std_msgs/String)"),
-    LaunchArgument("hardware", "", "driver whose topics and file in config/hardware are used; other arguments override "
-                   "it", tuple(DRIVERS)),
-    LaunchArgument("config", "", "parameter file; by default the one of the hardware or of a shipped robot"),
-    LaunchArgument("namespace", "", "namespace of all nodes"),
-    LaunchArgument("joint_states", "", "topic of the joint states; by default the hardware's, or joint_states"),
+    Parameter("description_topic", "robot_description", "topic of the latched description (std_msgs/String)"),
+    Parameter("hardware", "", "driver whose topics and file in config/hardware are used; other arguments override "
+              "it", choices=tuple(DRIVERS)),
+    Parameter("config", "", "parameter file; by default the one of the hardware or of a shipped robot"),
+    Parameter("namespace", "", "namespace of all nodes"),
+    Parameter("joint_states", "", "topic of the joint states; by default the hardware's, or joint_states"),
 )
-EFFORTS = LaunchArgument("efforts", "", "topic on which the driver takes efforts; by default the hardware's, or "
-                         "effort_controller/commands")
+EFFORTS = Parameter("efforts", "", "topic on which the driver takes efforts; by default the hardware's, or "
+                    "effort_controller/commands")
 VIEWERS = (
-    LaunchArgument("record", "", "record the arm's topics: an .mcap, or a folder for one named by the date"),
-    LaunchArgument("robot_state_publisher", "", "start a robot_state_publisher, where it is installed; by default only "
-                   "for a simulated arm, since drivers start their own", BOOLEAN),
-    LaunchArgument("view", "false", "show the arm in the browser, where viser is installed; the log has the address",
-                   BOOLEAN),
-    LaunchArgument("rviz", "false", "show the arm in RViz, where it is installed", BOOLEAN),
+    Parameter("record", "", "record the arm's topics: an .mcap, or a folder for one named by the date"),
+    Parameter("robot_state_publisher", "", "start a robot_state_publisher, where it is installed; by default only "
+              "for a simulated arm, since drivers start their own", choices=BOOLEAN),
+    Parameter("view", "false", "show the arm in the browser, where viser is installed; the log has the address",
+              choices=BOOLEAN),
+    Parameter("rviz", "false", "show the arm in RViz, where it is installed", choices=BOOLEAN),
 )
 CONTROLLED = (
-    LaunchArgument("gate", "", "effort gate between controller and driver: start it here, use one that is running, or "
-                   "none; by default start with hardware, else none", (START, RUNNING, NONE)),
-    LaunchArgument("drives", "", "topic of the drives' readiness (std_msgs/Bool); by default the hardware's"),
+    Parameter("gate", "", "effort gate between controller and driver: start it here, use one that is running, or "
+              "none; by default start with hardware, else none", choices=(START, RUNNING, NONE)),
+    Parameter("drives", "", "topic of the drives' readiness (std_msgs/Bool); by default the hardware's"),
 )
-LAW = LaunchArgument("law", "", f"control law: {', '.join(law_names())}, or the module of your own; by default that of "
-                     f"the parameter file, or {DEFAULT_LAW}")
+LAW = Parameter("law", "", f"control law: {', '.join(law_names())}, or the module of your own; by default that of "
+                f"the parameter file, or {DEFAULT_LAW}")
 SIMULATED = (
-    LaunchArgument("lockstep", "true", "simulated time waits for the controller; false is real time", BOOLEAN),
+    Parameter("lockstep", "true", "simulated time waits for the controller; false is real time", choices=BOOLEAN),
 )
 
 
-def checked(arguments: Sequence[LaunchArgument], given: Mapping[str, str]) -> dict[str, str]:
+def checked(arguments: Sequence[Parameter], given: Mapping[str, str]) -> dict[str, str]:
     """The value of every argument, given or its default; `ArgumentError` where it is not among the choices."""
     values = {}
     for argument in arguments:
-        value = given.get(argument.name) or argument.default
+        value = given.get(argument.name) or str(argument.default)
         if argument.choices and value and value not in argument.choices:
             raise ArgumentError(
                 f"launch argument {argument.name}:={value} is not allowed; give one of {', '.join(argument.choices)}"
@@ -113,7 +104,7 @@ def checked(arguments: Sequence[LaunchArgument], given: Mapping[str, str]) -> di
     return values
 
 
-def check_names(arguments: Sequence[LaunchArgument], typed: Iterable[str], file: str) -> None:
+def check_names(arguments: Sequence[Parameter], typed: Iterable[str], file: str) -> None:
     """Refuse arguments NAME:=VALUE that the launch file does not have: ROS's launch would ignore them silently."""
     known = [argument.name for argument in arguments]
     for name in (word.partition(":=")[0] for word in typed if ":=" in word):
@@ -145,14 +136,9 @@ class Kind:
     robot: str = ""
 
     @property
-    def gated(self) -> bool:
-        """Whether it can put the effort gate behind its controller."""
-        return GATE not in self.nodes
-
-    @property
-    def arguments(self) -> tuple[LaunchArgument, ...]:
+    def arguments(self) -> tuple[Parameter, ...]:
         """Its arguments."""
-        controlled = (LAW,) * (TRACKING in self.nodes) + CONTROLLED * self.gated
+        controlled = (LAW,) * (TRACKING in self.nodes) + CONTROLLED * (GATE not in self.nodes)
         return (*ARM, EFFORTS, *controlled, *VIEWERS, *SIMULATED * self.simulated)
 
 
@@ -198,10 +184,6 @@ class Arm:
             return {"model": self.model}
         return {"robot_description": self.urdf} if self.urdf else {}
 
-    def text(self) -> str:
-        """The URDF, for other nodes; of a mechanism its open tree."""
-        return self.urdf or (description_text(self.model) if self.model else "")
-
 
 def plan(
     kind: Kind, given: Mapping[str, str], installed: Callable[[str], bool] = lambda package: True
@@ -219,7 +201,7 @@ def plan(
             "launch argument robot_state_publisher:=true needs urdf or model: without them the description is read "
             f"from the topic {values['description_topic']}, where another node publishes it"
         )
-    gate = values.get("gate") or (START if kind.gated and values["hardware"] else NONE)
+    gate = values.get("gate") or (START if GATE not in kind.nodes and values["hardware"] else NONE)
     published = viewer and installed(STATE_PUBLISHER)
     started = [n for n in kind.nodes if n == SIMULATOR] + [GATE] * (gate == START)
     started += [n for n in kind.nodes if n != SIMULATOR]
@@ -234,16 +216,18 @@ def plan(
         )
         for name in started
     ]
-    return nodes + _recorder(values, driver) + _viewers(kind, values, driver, arm, viewer)
+    return [*nodes, *_recorder_and_viewers(kind, values, driver, arm, viewer)]
 
 
 def chosen_arm(values: Mapping[str, str], default: str) -> Arm:
     """The arm that the arguments urdf, xacro_args and model name; `ArgumentError` where they name none."""
     urdf, model, xacro = values["urdf"], values["model"], values["xacro_args"]
-    if urdf and model:
-        raise ArgumentError(f"launch arguments urdf:={urdf} and model:={model} are both given; give one of them")
-    if xacro and not urdf:
-        raise ArgumentError(f"launch argument xacro_args:={xacro!r} is given without urdf; give the .xacro as urdf")
+    refuse(
+        ArgumentError,
+        (urdf and model, f"launch arguments urdf:={urdf} and model:={model} are both given; give one of them"),
+        (xacro and not urdf,
+         f"launch argument xacro_args:={xacro!r} is given without urdf; give the .xacro as urdf"),
+    )
     argument, name = ("model", model) if model else ("urdf", urdf or default)
     if not name:
         return Arm()
@@ -345,28 +329,26 @@ def _clock(kind: Kind) -> tuple[tuple[str, str], ...]:
     return (("/clock", "clock"),) if kind.simulated else ()
 
 
-def _viewers(kind: Kind, values: Mapping[str, str], driver: Driver, arm: Arm, viewer: bool) -> list[NodePlan]:
+def _recorder_and_viewers(
+    kind: Kind, values: Mapping[str, str], driver: Driver, arm: Arm, viewer: bool
+) -> Iterator[NodePlan]:
+    """Those that are wanted."""
+    if values["record"]:
+        topics = list(dict.fromkeys((*TOPICS, driver.joint_states, driver.efforts)))
+        parameters: dict[str, Any] = {"output": values["record"], "topics": topics}
+        yield NodePlan("rne_dynamics", RECORDER, (parameters,), optional=True)
     states, description = (STATE_TOPIC, driver.joint_states), (DESCRIPTION_TOPIC, values["description_topic"])
     remappings = (*_clock(kind), *(pair for pair in (states, description) if pair[0] != pair[1]))
-    nodes = []
     if viewer:
-        parameters = {DESCRIPTION_TOPIC: arm.text(), **_time(values)}
-        nodes.append(NodePlan(STATE_PUBLISHER, STATE_PUBLISHER, (parameters,), remappings))
+        urdf = arm.urdf or description_text(arm.model)  # of a mechanism its open tree
+        parameters = {DESCRIPTION_TOPIC: urdf, **_time(values)}
+        yield NodePlan(STATE_PUBLISHER, STATE_PUBLISHER, (parameters,), remappings)
     if values["view"] == "true":
         laws = [name for name in kind.nodes if name not in (SIMULATOR, GATE)]
         parameters = {
             "controller": laws[0] if laws else "", "simulator": SIMULATOR if kind.simulated else "",
             **arm.parameters, **_time(values),
         }
-        nodes.append(NodePlan("rne_dynamics", VIEWER, (parameters,), remappings, optional=True))
+        yield NodePlan("rne_dynamics", VIEWER, (parameters,), remappings, optional=True)
     if values["rviz"] == "true":
-        nodes.append(NodePlan(RVIZ, RVIZ, (_time(values),), remappings, ("-d", str(share_file("config/arm.rviz")))))
-    return nodes
-
-
-def _recorder(values: Mapping[str, str], driver: Driver) -> list[NodePlan]:
-    """The node that records, if that is wanted."""
-    if not values["record"]:
-        return []
-    given = {"output": values["record"], "topics": list(dict.fromkeys((*TOPICS, driver.joint_states, driver.efforts)))}
-    return [NodePlan("rne_dynamics", RECORDER, (given,), optional=True)]
+        yield NodePlan(RVIZ, RVIZ, (_time(values),), remappings, ("-d", str(share_file("config/arm.rviz"))))

@@ -114,9 +114,9 @@ class MoveNode(ArmNode):
             self._fastest = FastestMotion(robot, self._velocity, effort, rate)
         self._time = StampClock()
         self._controller = self.topic_of("controller")
-        self._state_topic = f"{self._controller}/state"
-        topic = f"{self._controller}/joint_trajectory"
-        self._trajectories = self.keep(self.create_publisher(JointTrajectory, topic, OFFERED))
+        self._trajectories = self.keep(
+            self.create_publisher(JointTrajectory, f"{self._controller}/joint_trajectory", OFFERED)
+        )
         self._allowed, self._report, self._counts = False, "", dict.fromkeys(ENDINGS, 0)
         self._reports, self._unreported_since = self._limits is not None, np.inf
         self._counted: dict[str, int] | None = None  # when the motion was sent
@@ -132,7 +132,7 @@ class MoveNode(ArmNode):
     def _on_state(self, message: JointState) -> None:
         q, qd = np.empty_like(self._q), np.empty_like(self._qd)
         try:
-            reading = self._map.read(message, q, qd)
+            reading = self._map.read(message, q, qd, np.empty_like(q))
         except StateError as error:
             self._refusal = str(error)
             return
@@ -199,17 +199,17 @@ class MoveNode(ArmNode):
         """Whether the controller runs and accepts motions, if it is one that reports that."""
         if not self._trajectories.get_subscription_count():
             return False
-        self._reports = self._reports or self.count_publishers(self._state_topic) > 0
+        self._reports = self._reports or self.count_publishers(f"{self._controller}/state") > 0
         self._unreported_since = min(self._unreported_since, now)
         return self._allowed if self._reports else now > self._unreported_since + UNREPORTED
 
     def _what_is_missing(self) -> str:
-        missing = []
-        if not self._seen:
-            refusal = f" ({self._refusal})" if self._refusal else ""
-            missing.append(f"no usable joint state on {self.resolve_topic_name('joint_states')}{refusal}")
-        if not self._trajectories.get_subscription_count():
-            missing.append(f"the controller does not listen on {self._trajectories.topic_name}")
+        refusal = f" ({self._refusal})" if self._refusal else ""
+        missing = [text for wrong, text in (
+            (not self._seen, f"no usable joint state on {self.resolve_topic_name('joint_states')}{refusal}"),
+            (not self._trajectories.get_subscription_count(),
+             f"the controller does not listen on {self._trajectories.topic_name}"),
+        ) if wrong]  # fmt: skip
         if missing:
             are = "is it" if len(missing) == 1 else "are they"
             return f"{', and '.join(missing)}; {are} running, and in this namespace?"
@@ -225,7 +225,7 @@ class MoveNode(ArmNode):
             end = self._q + self._way(self._q, end)
         self._judged = np.array([name in listed for name in self.robot.joint_names])
         try:
-            motion = self._retimed(target) if self._fastest is not None else self._path
+            motion = self._path if self._fastest is None else self._retimed(self._fastest, target)
             T = 0.0 if motion is not self._path else self.parameters["duration"] or quintic_duration(
                 self._q, end, self._velocity, scale=self.parameters["velocity_scale"]
             )
@@ -241,11 +241,10 @@ class MoveNode(ArmNode):
         self._goal, self._counted = target, self._counts if self._allowed else None
         self._arrival = self._time.passed + T
 
-    def _retimed(self, target: Array) -> SampledTrajectory | None:
+    def _retimed(self, fastest: FastestMotion, target: Array) -> SampledTrajectory | None:
         """The fastest motion to the target; None where there is no toppra, which is said, or no way to go."""
-        assert self._fastest is not None
         try:
-            return self._fastest.along([self._q, target]) if np.abs(target - self._q).max() > LEAST_WAY else None
+            return fastest.along([self._q, target]) if np.abs(target - self._q).max() > LEAST_WAY else None
         except MissingDependencyError as error:
             self._say(f"{error}; the move is a quintic at {self.parameters['velocity_scale']:g} of the velocity", False)
             return None
@@ -352,9 +351,8 @@ def overrides(arguments: Sequence[str]) -> list[RosParameter]:
     parser.add_argument("--controller")
     parser.add_argument("--fastest", action="store_const", const=True, help="within the limits of velocity and effort")
     refuse_remappings(parser, arguments)
-    options = parser.parse_args([f" {a}" if a[:1] == "-" and a[1:2] in "0123456789." and a != "-" else a
-                                 for a in arguments])
-    given = vars(options)
+    given = vars(parser.parse_args([f" {a}" if a[:1] == "-" and a[1:2] in "0123456789." and a != "-" else a
+                                    for a in arguments]))  # fmt: skip
     words = [w.strip() for w in given.pop("goal")]
     named = [w.partition("=") for w in words if "=" in w]
     if named and len(named) != len(words):
@@ -363,12 +361,8 @@ def overrides(arguments: Sequence[str]) -> list[RosParameter]:
         values = [float(value) for _, _, value in named] or [float(w) for w in words]
     except ValueError as error:
         parser.error(str(error))
-    result = [RosParameter(name, value=value) for name, value in given.items() if value is not None]
-    if values:
-        result.append(RosParameter("goal", value=values))
-    if named:
-        result.append(RosParameter("goal_joints", value=[name for name, _, _ in named]))
-    return result
+    given |= {"goal": values or None, "goal_joints": [name for name, _, _ in named] or None}
+    return [RosParameter(name, value=value) for name, value in given.items() if value is not None]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

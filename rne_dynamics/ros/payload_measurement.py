@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from rne_dynamics.control.static_payload import estimate_payload
 from rne_dynamics.control.supervision.payload_estimate import end_bodies, outermost_link
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.dynamics.declared.arguments import check_open_arm
-from rne_dynamics.errors import ControlError
+from rne_dynamics.errors import ControlError, refuse
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.ros.loop.messages import Snapshot
@@ -23,11 +22,8 @@ AVERAGING, LEAST_SNAPSHOTS = 1.0, 10
 LEAST_MOTION, SAME_POSTURE = 2e-3, 0.02
 
 
-class Rest(NamedTuple):
-    """An arm at rest: mean positions and reported efforts, (n,)."""
-
-    q: Array
-    effort: Array
+#: An arm at rest: mean positions and reported efforts, (n,).
+Rest = tuple[Array, Array]
 
 
 class PayloadMeasurement:
@@ -59,11 +55,14 @@ class PayloadMeasurement:
         check_open_arm(robot)
         arm = robot.open_tree  # itself
         ends = [outermost_link(arm, body) for body in end_bodies(arm)]
-        if not link and len(ends) != 1:
-            raise ControlError(f"which link carries the payload? set payload.link, for instance {', '.join(ends)}")
-        if not self._loaded:
-            raise ControlError("nothing was measured with the payload: call payload/measure in three postures or more")
-        q, efforts = (np.array([getattr(rest, name) for rest in self._loaded]) for name in Rest._fields)
+        refuse(
+            ControlError,
+            (not link and len(ends) != 1,
+             f"which link carries the payload? set payload.link, for instance {', '.join(ends)}"),
+            (not self._loaded,
+             "nothing was measured with the payload: call payload/measure in three postures or more"),
+        )
+        q, efforts = map(np.array, zip(*self._loaded, strict=True))
         found = estimate_payload(arm, link or ends[0], q, efforts, tare=self._tare() if self._empty else None)
         self._loaded = []
         mass, spread, (x, y, z) = found.payload.mass, found.mass_deviation, np.asarray(found.payload.com).round(4)
@@ -79,8 +78,8 @@ class PayloadMeasurement:
     def _tare(self) -> Array:
         """Efforts without the payload in the postures with it; (postures, n)."""
         rows = []
-        for k, rest in enumerate(self._loaded):
-            same = [empty.effort for empty in self._empty if np.abs(empty.q - rest.q).max() < SAME_POSTURE]
+        for k, (q, _) in enumerate(self._loaded):
+            same = [effort for empty, effort in self._empty if np.abs(empty - q).max() < SAME_POSTURE]
             if not same:
                 raise ControlError(
                     f"posture {k + 1} with the payload was not measured without it (within {SAME_POSTURE:g} rad or m): "
@@ -95,10 +94,12 @@ class PayloadMeasurement:
         if len(newest) < LEAST_SNAPSHOTS or max(gaps) > 0.5 * AVERAGING * NANOSECONDS:
             raise ControlError(f"the arm must be held for {AVERAGING:g} s before it is measured")
         q, effort = np.array([x.q for x in newest]), np.array([x.reported for x in newest])
-        if (moved := float(np.ptp(q, axis=0).max())) > LEAST_MOTION:
-            raise ControlError(
-                f"a joint moved by {moved:.2g} rad or m in {AVERAGING:g} s, more than {LEAST_MOTION:g}: wait"
-            )
-        if not np.isfinite(effort).all():
-            raise ControlError("joint_states has no efforts of all joints; without them no payload can be measured")
-        return Rest(q.mean(axis=0), effort.mean(axis=0))
+        moved = float(np.ptp(q, axis=0).max())
+        refuse(
+            ControlError,
+            (moved > LEAST_MOTION,
+             f"a joint moved by {moved:.2g} rad or m in {AVERAGING:g} s, more than {LEAST_MOTION:g}: wait"),
+            (not np.isfinite(effort).all(),
+             "joint_states has no efforts of all joints; without them no payload can be measured"),
+        )
+        return q.mean(axis=0), effort.mean(axis=0)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import get_args
 
 import numpy as np
-from geometry_msgs.msg import WrenchStamped
 from rclpy.parameter import Parameter as RosParameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -35,7 +34,6 @@ from rne_dynamics.ros.simulator_topics import (
     DRIVE_FREQUENCY,
     JOINT_STATE,
     STATES,
-    WRENCHES,
     AppliedWrenches,
     BaseListener,
     BasePublisher,
@@ -210,7 +208,6 @@ class SimulatorNode(ArmNode):
             lambda text: self.get_logger().warning(text),
         )
         self._restart()
-        self.keep(loop.add_topic(self, WrenchStamped, "~/wrench", WRENCHES, self._wrenches.take))
         self.every(self.parameters["diagnostics_period"], self._publish_report)
 
     def _listen(self, message: str) -> HotLoop:
@@ -301,14 +298,13 @@ class SimulatorNode(ArmNode):
             return
         try:
             effort = self._commands.read(data)
+            if len(effort) != self.robot.n or not np.isfinite(effort).all():
+                raise ControlError(
+                    f"{effort.tolist()}; it must be {self.robot.n} finite numbers, for the joints "
+                    f"{', '.join(self.commanded)}"
+                )
         except ControlError as error:
-            self._refuse(str(error))
-            return
-        if len(effort) != self.robot.n or not np.isfinite(effort).all():
-            self._refuse(
-                f"{effort.tolist()}; it must be {self.robot.n} finite numbers, for the joints "
-                f"{', '.join(self.commanded)}"
-            )
+            self._refuse(error)
             return
         held = not self.answers.commanded
         answers = self.answers.effort()  # the first command since the last state counts as its reply
@@ -317,9 +313,9 @@ class SimulatorNode(ArmNode):
             # this command holds for the whole period, so the integration need not wait for the deadline
             self._integrate()
 
-    def _refuse(self, why: str) -> None:
+    def _refuse(self, error: RneDynamicsError) -> None:
         self.report.refused += 1
-        self.get_logger().warning(f"command refused: {why}", throttle_duration_sec=2.0)
+        self.get_logger().warning(f"command refused: {error}", throttle_duration_sec=2.0)
 
     def _on_joint_command(self, data: bytes) -> None:
         """A command for drives with servo loops of their own; it is no reply to a joint state."""
@@ -328,7 +324,7 @@ class SimulatorNode(ArmNode):
         try:
             self._hardware.take(data, self.simulator)
         except RneDynamicsError as error:
-            self._refuse(str(error))
+            self._refuse(error)
 
     # -- services ------------------------------------------------------------------------------------------------------
 

@@ -26,14 +26,11 @@ PARAMETERS = (
 
 def scene_of(values: Mapping[str, Any]) -> tuple[Scene, Mismatch | None]:
     """Of the files of the parameters: the scene, and the mismatch with its script; raises ParameterError."""
-    scene, mismatch, name = Scene(), None, "scene"
+    name = "scene"
     try:
-        if values[name]:
-            scene = read_scene(values[name])
+        scene = read_scene(values[name]) if values[name] else Scene()
         name = "mismatch"
-        if values[name]:
-            mismatch = read_mismatch(values[name])
-        return scene, scene.mismatch(mismatch)
+        return scene, scene.mismatch(read_mismatch(values[name]) if values[name] else None)
     except ArgumentError as error:
         raise ParameterError(f"parameter {name}: {error}") from None
 
@@ -59,30 +56,15 @@ class SimulatorReport:
 
     def publish(self, periods: int, *, running: bool, paused: bool, commanded: bool) -> None:
         """Publish the next status, after so many `periods`."""
-        level, message = self._status(running=running, paused=paused, commanded=commanded)
-        self._lag = self._wall.lag
-        answers = self._answers
-        recent, total = answers.latency.recent(), answers.latency.counts()
-        self._diagnostics.publish(level, message, {
-            "periods": periods, "behind the wall clock (s)": self._lag,
-            "overruns": self.overruns, "answered states": answers.latency.count,
-            "missed replies": answers.missed, "periods waited": answers.waits, "refused commands": self.refused,
-            "reply latency p50 (ms)": 1e3 * percentile(total, 50.0),
-            "reply latency p99 (ms)": 1e3 * percentile(total, 99.0),
-            "recent reply latency p50 (ms)": 1e3 * percentile(recent, 50.0),
-            "recent reply latency p99 (ms)": 1e3 * percentile(recent, 99.0),
-        })
-
-    def _status(self, *, running: bool, paused: bool, commanded: bool) -> tuple[bytes, str]:
-        """Level and message."""
         publishers = self._node.count_publishers(self._clock_topic) if self._clock_topic else 0
         clocks = (
             f"{publishers} nodes publish {self._clock_topic}, so that whoever follows it gets the times of both in "
             "turn: give each simulated arm a clock of its own (for all its nodes -r /clock:=clock, in its "
             "namespace), or set publish_clock to false in all but one"
         )
-        lag = self._wall.lag
-        way = "and catching up" if lag < self._lag else (
+        lag, before = self._wall.lag, self._lag
+        self._lag = lag
+        way = "and catching up" if lag < before else (
             "and not catching up: the computer is too slow or too busy; lower rate, or set lockstep and publish_clock"
         )
         behind = f"{lag:.2f} s behind the wall clock {way}"
@@ -95,7 +77,17 @@ class SimulatorReport:
         )
         if message in (clocks, behind):
             self._diagnostics.warn(message)
-        return level, message
+        answers = self._answers
+        recent, total = answers.latency.recent(), answers.latency.counts()
+        self._diagnostics.publish(level, message, {
+            "periods": periods, "behind the wall clock (s)": lag,
+            "overruns": self.overruns, "answered states": answers.latency.count,
+            "missed replies": answers.missed, "periods waited": answers.waits, "refused commands": self.refused,
+            "reply latency p50 (ms)": 1e3 * percentile(total, 50.0),
+            "reply latency p99 (ms)": 1e3 * percentile(total, 99.0),
+            "recent reply latency p50 (ms)": 1e3 * percentile(recent, 50.0),
+            "recent reply latency p99 (ms)": 1e3 * percentile(recent, 99.0),
+        })
 
 
 class WallTime:

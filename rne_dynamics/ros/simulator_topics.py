@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from bisect import insort
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from operator import itemgetter
 
 import numpy as np
@@ -16,14 +17,22 @@ from rne_dynamics.control.guards.base_filter import BaseFilter, BaseSensor
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.dynamics.kinematics.kinematics import rotation_quaternions
-from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError, StateError
+from rne_dynamics.errors import (
+    ControlError,
+    ParameterError,
+    RneDynamicsError,
+    SimulationError,
+    StateError,
+    refuse,
+)
 from rne_dynamics.flexible.energy import tip_deflections
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.ros.loop.hot_loop import SERVICE_PERIOD
 from rne_dynamics.ros.messages.cdr import PreparedMessage, deserialised
-from rne_dynamics.ros.messages.joint_states import read_imu
+from rne_dynamics.ros.messages.joint_states import ordered, read_imu
 from rne_dynamics.ros.messages.publishers import EveryNth, write_stamp
 from rne_dynamics.ros.messages.topic_wait import NEWEST, OFFERED, polled_subscription, take
 from rne_dynamics.ros.node.lifecycle import ArmNode
@@ -57,28 +66,25 @@ class TopicBasedHardware:
         self, robot: RigidRobot, rate: float, frequency: float, *, command_timeout: float | None, brake: bool,
         lockstep: bool,
     ) -> None:
-        if lockstep:
-            raise ParameterError(
-                f"parameter lockstep is true and command_message is {JOINT_STATE}: the commands of topic-based "
-                "hardware do not answer one joint state each. Set lockstep to false"
-            )
-        if frequency > HIGHEST_FREQUENCY * rate:
-            raise ParameterError(
-                f"parameter drive_frequency is {frequency:g} rad/s and rate is {rate:g} Hz; it must be at most "
-                f"{HIGHEST_FREQUENCY:g} times the rate, {HIGHEST_FREQUENCY * rate:g} rad/s. Lower it, or raise the rate"
-            )
+        refuse(
+            ParameterError,
+            (lockstep,
+             f"parameter lockstep is true and command_message is {JOINT_STATE}: the commands of topic-based hardware "
+             "do not answer one joint state each. Set lockstep to false"),
+            (frequency > HIGHEST_FREQUENCY * rate,
+             f"parameter drive_frequency is {frequency:g} rad/s and rate is {rate:g} Hz; it must be at most "
+             f"{HIGHEST_FREQUENCY:g} times the rate, {HIGHEST_FREQUENCY * rate:g} rad/s. Lower it, or raise the rate"),
+        )
         frequency = frequency or min(FREQUENCY, OF_THE_RATE * rate)
         self.drives = ServoDrives(robot, frequency, command_timeout=command_timeout, hold_on_timeout=brake)
         self._joints, self._names = robot.joint_names, [""]
-        self._from: list[int] = []
-        self._to: list[int] = []
 
     def take(self, data: bytes, simulator: Simulator) -> None:
         """Take a serialised command; other joints are ignored. ControlError, SimulationError: the former one stays."""
         message = deserialised(data, JointState, ControlError)
         names = list(message.name)
         if names != self._names:
-            self._look_up(names)
+            self._check(names)
         state = simulator.state
         self.drives.command(state.t, state.q, *(
             self._column(label, values, names)
@@ -87,30 +93,25 @@ class TopicBasedHardware:
             )
         ))  # fmt: skip
 
-    def _look_up(self, names: list[str]) -> None:
+    def _check(self, names: list[str]) -> None:
         twice = [joint for joint in self._joints if names.count(joint) > 1]
         if twice:
             raise ControlError(f"joint {twice[0]!r} is named twice; names must be unique")
-        ours = [j for j, joint in enumerate(self._joints) if joint in names]
-        if not ours:
+        if not set(names) & set(self._joints):
             raise ControlError(
                 f"none of its joints ({', '.join(names[:20]) or 'it names none'}) is simulated; simulated are "
                 f"{', '.join(self._joints)}"
             )
-        self._from, self._to = [names.index(self._joints[j]) for j in ours], ours
         self._names = names
 
     def _column(self, label: str, values: Sequence[float], names: list[str]) -> Array:
         """The values of the simulated joints, NaN if there is none."""
-        column = np.full(len(self._joints), np.nan)
         if len(values) not in (0, len(names)):
             raise ControlError(
                 f"{len(values)} values of {label} for {len(names)} joints, so that their joints are unknown: give "
                 f"all joints of the URDF's ros2_control tag the same command interfaces"
             )
-        if len(values):
-            column[self._to] = np.asarray(values, np.float64)[self._from]
-        return column
+        return ordered(names, values, self._joints)
 
     def drive(self, simulator: Simulator) -> None:
         """Apply the drives' efforts; brakes hold before the first command. RneDynamicsError in singular postures."""
@@ -121,10 +122,8 @@ class TopicBasedHardware:
     def warm_up(self, simulator: Simulator) -> None:
         """Compile what a cycle needs."""
         state = simulator.state
-        try:
+        with suppress(RneDynamicsError):  # a start at a singular posture: the kernels have run
             self.drives.effort(state.t, state.q, state.qd, state.posture)
-        except RneDynamicsError:  # a start at a singular posture: the kernels have run
-            return
 
 
 class SimulatorOutputs:
@@ -254,7 +253,6 @@ class BaseListener:
         self._node = node
         self._filter = BaseFilter(BaseSensor(timeout=TIMEOUT), gravity)
         self._motion = BaseMotion()
-        self.refused = 0
         self._subscription = node.keep(polled_subscription(node, Imu, topic, NEWEST, raw=True))
 
     def update(self) -> None:
@@ -265,7 +263,6 @@ class BaseListener:
             try:
                 self._filter.accept(read_imu(taken[0]), now)
             except StateError as error:
-                self.refused += 1
                 self._node.get_logger().warning(f"refused: {error}", throttle_duration_sec=2.0)
         if self._filter.motion is not None:
             self._motion = self._filter.still() if self._filter.stale(now) else self._filter.motion
@@ -282,7 +279,7 @@ class BaseListener:
 # -- wrenches that act on links ----------------------------------------------------------------------------------------
 
 
-#: Wrenches that may wait for the node: it serves them 20 times a second, and links may be pushed at once.
+#: Wrenches that may wait for the node, which takes all of them together: links may be pushed at once.
 WRENCHES = 100
 #: Largest number of wrenches that wait for their time, and how long they may have to, s.
 MOST_WAITING, LONGEST_AHEAD = 1000, 60.0
@@ -295,6 +292,8 @@ class AppliedWrenches:
         self._node, self._tree, self._now = node, tree, 0
         self._by_link: dict[str, Array] = {}
         self._later: list[tuple[int, str, Array]] = []
+        self._subscription = node.keep(polled_subscription(node, WrenchStamped, "~/wrench", WRENCHES))
+        node.every(SERVICE_PERIOD, self._take_waiting)
 
     def clear(self) -> None:
         """Remove all wrenches."""
@@ -312,27 +311,28 @@ class AppliedWrenches:
                 self._by_link.pop(link, None)
         return self._by_link or None
 
-    def take(self, message: WrenchStamped) -> None:
+    def _take_waiting(self) -> None:
+        for _ in range(WRENCHES):  # not endless if they come as fast as they are taken
+            taken = take(self._subscription, WrenchStamped)
+            if taken is None:
+                return
+            self._take(taken[0])
+
+    def _take(self, message: WrenchStamped) -> None:
         """Apply a wrench to the link named by frame_id from its stamp, 0 for at once, until the next one there."""
         f, m, stamp = message.wrench.force, message.wrench.torque, message.header.stamp
         wrench = np.array([f.x, f.y, f.z, m.x, m.y, m.z])
         begin = stamp.sec * NANOSECONDS + stamp.nanosec
+        ahead = (begin - self._now) / NANOSECONDS
         try:
             self._tree.link(message.header.frame_id)
-        except RneDynamicsError as error:
-            self._refuse(str(error))
-            return
-        ahead = (begin - self._now) / NANOSECONDS
-        if not np.isfinite(wrench).all():
-            self._refuse(f"{wrench.tolist()}; it must be finite")
-        elif self._now and ahead > LONGEST_AHEAD:
-            self._refuse(
-                f"its stamp is {ahead:.6g} s after the last joint state; at most {LONGEST_AHEAD:g} s are allowed"
+            refuse(
+                SimulationError,
+                (not np.isfinite(wrench).all(), f"{wrench.tolist()}; it must be finite"),
+                (self._now and ahead > LONGEST_AHEAD,
+                 f"its stamp is {ahead:.6g} s after the last joint state; at most {LONGEST_AHEAD:g} s are allowed"),
+                (len(self._later) >= MOST_WAITING, f"{MOST_WAITING} wrenches wait for their time already"),
             )
-        elif len(self._later) >= MOST_WAITING:
-            self._refuse(f"{MOST_WAITING} wrenches wait for their time already")
-        else:
             insort(self._later, (begin, message.header.frame_id, wrench), key=itemgetter(0))
-
-    def _refuse(self, why: str) -> None:
-        self._node.get_logger().warning(f"wrench refused: {why}")
+        except RneDynamicsError as error:
+            self._node.get_logger().warning(f"wrench refused: {error}")

@@ -23,6 +23,8 @@ from rne_dynamics.model.layout import BASE
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.effort_node import EffortNode
 from rne_dynamics.ros.loop.cycle import REFUSALS
+from rne_dynamics.ros.loop.messages import Snapshot
+from rne_dynamics.ros.messages.cdr import installed_type
 from rne_dynamics.ros.messages.publishers import write_stamp
 from rne_dynamics.ros.messages.topic_wait import LATCHED_MANY
 
@@ -83,10 +85,7 @@ def _matrix(R: Array, p: Array) -> Array:
     return pose
 
 
-try:  # not among the wheels on PyPI; part of every ROS 2 installation
-    from tf2_msgs.msg import TFMessage
-except ImportError:
-    TFMessage = None
+TFMessage = installed_type("tf2_msgs/msg/TFMessage")
 
 #: Time without a target after which the next one is no part of a stream, s.
 TARGET_PAUSE = 1.0
@@ -174,10 +173,7 @@ class WrenchTargets:
         return {"last target wrench": self._said, "refused target wrenches": self._refused}
 
 
-try:  # not among the wheels on PyPI; part of every ROS 2 installation that has controllers
-    from control_msgs.action import FollowJointTrajectory
-except ImportError:
-    FollowJointTrajectory = None
+FollowJointTrajectory = installed_type("control_msgs/action/FollowJointTrajectory")
 
 #: Time between two messages of feedback, s.
 FEEDBACK_PERIOD = 0.05
@@ -257,15 +253,15 @@ class FollowAction:
         _, ended = self._goals[_key(handle)]
         if ended.done():
             return CancelResponse.REJECT
-        self._controller.cancel_motion("the client cancelled its goal")
+        self._controller.control.call("cancel", "the client cancelled its goal")
         return CancelResponse.ACCEPT
 
-    def report(self, stamp: int, now: float) -> None:
-        """Send feedback, if a goal is active and feedback is due; `stamp` of the last joint state, ns; `now`, s."""
+    def report(self, snapshot: Snapshot, now: float) -> None:
+        """Send the present motion as feedback, if a goal is active and feedback is due at `now`, s."""
         if not self._goals or now < self._feedback_at:
             return
         self._feedback_at = now + FEEDBACK_PERIOD
-        reference, q, qd = self._controller.present()
+        stamp, reference, q, qd, _ = snapshot
         write_stamp(self._feedback.header, stamp)
         self._feedback.desired = JointTrajectoryPoint(
             positions=reference.q.tolist(), velocities=reference.qd.tolist(), accelerations=reference.qdd.tolist()

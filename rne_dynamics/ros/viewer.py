@@ -18,6 +18,8 @@ from rne_dynamics.control.control_law import TorqueTerms
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.ros.messages.joint_states import ordered
+from rne_dynamics.ros.messages.publishers import force_message
 from rne_dynamics.ros.messages.topic_wait import NEWEST, polled_subscription, take
 from rne_dynamics.ros.node.command_line import read_command_line
 from rne_dynamics.ros.node.lifecycle import ArmNode
@@ -25,7 +27,7 @@ from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.node.robot import description_source
 from rne_dynamics.ros.parameters.files import Parameter
 from rne_dynamics.viewer.controls import PushPanel
-from rne_dynamics.viewer.page import FRAMES, HOST, PORT, Page, Picture
+from rne_dynamics.viewer.page import FRAMES, HOST, PORT, Page
 
 #: Age from which the page says that states or torques are missing, s.
 STALE = 1.0
@@ -133,28 +135,24 @@ class ViewerNode(ArmNode):
                 f"waiting for joint states on {self._states.topic}: start the driver or the simulator", alarm=True
             )
             return
-        terms = {name: self._ordered(t.message, t.message.effort) for name, t in self._terms.items() if t.fresh}
+        joints = self.robot.joint_names
+        terms = {name: ordered(t.message.name, t.message.effort, joints) for name, t in self._terms.items() if t.fresh}
         effort = terms.pop("command", self._effort)
-        self.page.show(Picture(
-            q=self._q, effort=effort, terms=terms, reference=self._reference(), forces=self._forces,
-            status=self._status(),
-        ))  # fmt: skip
+        self.page.show(
+            self._q, self._status(), effort=effort, terms=terms, reference=self._reference(), forces=self._forces,
+        )
 
     def _read(self, message: JointState) -> None:
         """Take the joints that are in the message; others stay where they were."""
-        q, effort = (self._ordered(message, values) for values in (message.position, message.effort))
+        joints = self.robot.joint_names
+        q, effort = (ordered(message.name, values, joints) for values in (message.position, message.effort))
         self._q = np.where(np.isfinite(q), q, self._q)
         self._effort = np.where(np.isfinite(effort), effort, self._effort)
-
-    def _ordered(self, message: Any, values: Sequence[float]) -> Array:
-        """Values of a message in the order of the robot's joints, NaN for joints that it lacks."""
-        found = dict(zip(message.name, values, strict=False))
-        return np.array([found.get(name, np.nan) for name in self.robot.joint_names], dtype=np.float64)
 
     def _reference(self) -> Array | None:
         if self._desired is None or not self._desired.fresh:
             return None
-        q = self._ordered(self._desired.message, self._desired.message.position)
+        q = ordered(self._desired.message.name, self._desired.message.position, self.robot.joint_names)
         return q if np.isfinite(q).all() else None
 
     def _status(self) -> str:
@@ -195,23 +193,15 @@ class ViewerNode(ArmNode):
     def _push(self, link: str, force: Array, seconds: float) -> None:
         if not self._wrenches.get_subscription_count():
             raise ArgumentError(f"nobody listens on {self._wrenches.topic_name}; only a simulated arm can be pushed")
-        assert self.page.scene is not None
         self._forces = {**self._forces, link: force}
         self._release_at[link] = time.monotonic() + seconds
-        self._send(link, self.page.scene.poses[link][0].T @ force)
-
-    def _send(self, link: str, force: Array) -> None:
-        message = WrenchStamped()
-        message.header.frame_id = link
-        f = message.wrench.force
-        f.x, f.y, f.z = map(float, force)
-        self._wrenches.publish(message)
+        self._wrenches.publish(force_message(link, self.page.scene.poses[link][0].T @ force))
 
     def _end_pushes(self) -> None:
         for link in [link for link, at in self._release_at.items() if time.monotonic() > at]:
             del self._release_at[link]
             self._forces = {k: v for k, v in self._forces.items() if k != link}
-            self._send(link, np.zeros(3))
+            self._wrenches.publish(force_message(link, np.zeros(3)))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

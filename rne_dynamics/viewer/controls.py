@@ -43,11 +43,8 @@ class JointSliders:
                 slider = page.server.gui.add_slider(name, low, high, 1e-3 * (high - low), middle)
                 page.on_change(slider, lambda _value: moved(self.values()))
                 self._sliders.append(slider)
-
-    @property
-    def steps(self) -> Array:
-        """Differences that they do not resolve, (n,)."""
-        return np.array([slider.step for slider in self._sliders])
+        #: Differences that they do not resolve, (n,).
+        self.steps: Array = np.array([slider.step for slider in self._sliders])
 
     def values(self) -> Array:
         """Their positions, (n,)."""
@@ -78,23 +75,23 @@ class PushPanel:
         moving = moving_links(robot)
         self._page, self._drag = page, drag
         self._held = False
-        weight = 9.81 * robot.mass
         with gui.add_folder("Push" if drag is None else "Drag and push"):
             self._link = gui.add_dropdown("link", moving, initial_value=moving[-1])
             direction = gui.add_dropdown("direction", tuple(DIRECTIONS), initial_value="+y")
-            force = gui.add_number("force (N)", float(f"{PUSH * weight:.2g}"), min=0.0, step=1.0)
+            force = gui.add_number("force (N)", float(f"{PUSH * 9.81 * robot.mass:.2g}"), min=0.0, step=1.0)
             button = gui.add_button("Push")
-        page.on_click(button, lambda: push(
-            str(self._link.value), float(force.value) * np.array(DIRECTIONS[str(direction.value)]), PUSH_TIME
-        ))  # fmt: skip
+
+        def pressed() -> None:
+            push(self.link, float(force.value) * np.array(DIRECTIONS[str(direction.value)]), PUSH_TIME)
+
+        button.on_click(lambda event: page.do(pressed))
         self._handle: Any = None
         if drag is not None:
             self._handle = page.server.scene.add_transform_controls(
                 "/hand", scale=0.16 * reach(robot), disable_rotations=True, depth_test=False, opacity=0.8,
             )
-            handle = self._handle
             phases = {"start": self._grip, "end": self._let_go}
-            handle.on_update(lambda event: page.do(phases.get(event.phase, self._pull)))
+            self._handle.on_update(lambda event: page.do(phases.get(event.phase, self._pull)))
             page.on_change(self._link, lambda _value: self._let_go())
 
     @property
@@ -106,7 +103,7 @@ class PushPanel:
         """Keep the handle on its link while nobody drags it, or hide it."""
         if self._handle is not None and self._handle.visible != visible:
             self._handle.visible = visible
-        if self._handle is not None and not self._held and self._page.scene is not None:
+        if self._handle is not None and not self._held:
             position = self._page.scene.poses[self.link][1]
             if np.abs(self._handle.position - position).max() > 1e-4:
                 self._handle.position = position
@@ -116,12 +113,12 @@ class PushPanel:
 
     def _pull(self) -> None:
         if self._drag is not None and self._held:
-            self._drag(str(self._link.value), np.array(self._handle.position, dtype=np.float64))
+            self._drag(self.link, np.array(self._handle.position, dtype=np.float64))
 
     def _let_go(self) -> None:
         self._held = False
         if self._drag is not None:
-            self._drag(str(self._link.value), None)
+            self._drag(self.link, None)
 
 
 #: Time for which the link must rest until the handle returns to it, s; the distance that counts as motion, m.
@@ -140,15 +137,15 @@ class TargetHandle:
         )
         handle.on_update(lambda event: self._note(event.phase))
 
-    def follow(self, link: str, tool: Array | None = None, *, anew: bool = False) -> None:
-        """Show the handle at a `tool` point, m, (3,) of a link at rest, or at once if `anew`; hide it without link."""
+    def follow(self, link: str, *, anew: bool = False) -> None:
+        """Show the handle at a link that rests, or at once if `anew`; hide it without link."""
         handle = self._handle
         if handle.visible != bool(link):
             handle.visible = bool(link)
-        if not link or self._page.scene is None:
+        if not link:
             return
         R, p = self._page.scene.poses[link]
-        turn, p, now = quaternion(R), p if tool is None else p + R @ tool, time.monotonic()
+        turn, now = quaternion(R), time.monotonic()
         if self._held or np.abs(p - self._place).max() > MOVED:
             self._place, self._rested_at = p.copy(), now + RESTED
         off = np.abs(np.r_[handle.position - p, handle.wxyz - turn]).max() > MOVED

@@ -125,7 +125,8 @@ def link_meshes(robot: Robot, source: Source | None) -> tuple[dict[str, Any], li
                 bare.add(link)
         if scene.geometry:
             scenes[link] = scene
-    for link, mesh in stand_ins(trimesh, robot, bare - set(scenes)):
+    for link, mesh, colour in stand_ins(trimesh, robot, bare - set(scenes)):
+        mesh.visual.face_colors = colour
         scenes.setdefault(link, trimesh.Scene()).add_geometry(mesh)
     return scenes, missing
 
@@ -229,8 +230,11 @@ LINK_COLOUR, JOINT_COLOUR = (120, 144, 176, 255), (70, 78, 92, 255)
 NEAR = 0.01
 
 
-def stand_ins(trimesh: Any, robot: Robot, links: Collection[str]) -> Iterator[tuple[str, Any]]:
-    """Meshes for `links`, in the link's frame; none for links that nothing is attached to and that have no mass."""
+def stand_ins(trimesh: Any, robot: Robot, links: Collection[str]) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
+    """Meshes for `links`, in the link's frame, and their colours: joints, and capsules to what is attached.
+
+    Links that nothing is attached to have a capsule to their mass centre, or none without mass.
+    """
     size = reach(robot)
     radius = SLENDER * size
     for joint in robot.tree.joints:
@@ -238,27 +242,21 @@ def stand_ins(trimesh: Any, robot: Robot, links: Collection[str]) -> Iterator[tu
             long = 1.6 if joint.kind is JointKind.PRISMATIC else 2.2
             mesh = trimesh.creation.cylinder(radius=JOINT * radius, height=long * JOINT * radius, sections=24)
             mesh.apply_transform(trimesh.geometry.align_vectors([0.0, 0.0, 1.0], joint.axis))
-            yield joint.child, _painted(mesh, JOINT_COLOUR)
-        if joint.parent in links and np.linalg.norm(joint.position) > NEAR * size:
-            yield joint.parent, _painted(_capsule(trimesh, joint.position, radius), LINK_COLOUR)
+            yield joint.child, mesh, JOINT_COLOUR
     parents = {joint.parent for joint in robot.tree.joints}
-    for link in robot.tree.links:
-        if link.name in links and link.name not in parents and link.inertia is not None and link.inertia.mass > 0.0:
-            com = link.inertia.com
-            if np.linalg.norm(com) > NEAR * size:
-                yield link.name, _painted(_capsule(trimesh, com, radius), LINK_COLOUR)
+    ends = [(joint.parent, joint.position) for joint in robot.tree.joints]
+    ends += [(link.name, link.inertia.com) for link in robot.tree.links
+             if link.name not in parents and link.inertia is not None and link.inertia.mass > 0.0]  # fmt: skip
+    for name, end in ends:
+        if name in links and np.linalg.norm(end) > NEAR * size:
+            yield name, _capsule(trimesh, end, radius), LINK_COLOUR
 
 
 def reach(robot: Robot) -> float:
     """The longest sum of joint distances from the root, at least 0.1; m."""
     far = {robot.tree.root: 0.0}
-    joints = list(robot.tree.joints)
-    for _ in range(len(joints)):  # joints may be listed in any order
-        for joint in joints:
-            if joint.parent in far:
-                far[joint.child] = far[joint.parent] + float(np.linalg.norm(joint.position))
-        if len(far) > len(joints):
-            break
+    for joint in robot.tree.depth_first:
+        far[joint.child] = far[joint.parent] + float(np.linalg.norm(joint.position))
     return max(0.1, *far.values())
 
 
@@ -268,11 +266,6 @@ def _capsule(trimesh: Any, end: Array, radius: float) -> Any:
     mesh = trimesh.creation.capsule(height=length, radius=radius, count=(12, 16))
     mesh.apply_translation([0.0, 0.0, 0.5 * length - mesh.bounds[:, 2].mean()])
     mesh.apply_transform(trimesh.geometry.align_vectors([0.0, 0.0, 1.0], end))
-    return mesh
-
-
-def _painted(mesh: Any, colour: tuple[int, ...]) -> Any:
-    mesh.visual.face_colors = colour
     return mesh
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import io
-import queue
 import socket
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from html import escape
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -29,28 +29,9 @@ FRAMES, NUMBERS = 60.0, 8.0
 HOST, PORT = "127.0.0.1", 8080
 #: Largest exaggeration of bending.
 EXAGGERATION = 50.0
+#: No terms, or no forces.
+NOTHING: Mapping[str, Array] = MappingProxyType({})
 OVERLAYS = {"inertia": "inertia ellipsoids", "centres": "mass centres", "axes": "joint axes", "loops": "loop joints"}
-
-
-@dataclass(frozen=True, eq=False)
-class Picture:
-    """Drawing of a state; vectors in the order of the robot's joints."""
-
-    #: Positions, (n,).
-    q: Array
-    #: One line of text for the panel.
-    status: str
-    #: Efforts of the motors and their parts by name, (n,); `None` and empty where they are not known.
-    effort: Array | None = None
-    terms: Mapping[str, Array] = field(default_factory=dict)
-    #: Desired positions, (n,), drawn as a ghost.
-    reference: Array | None = None
-    #: As for `ArmScene.show`.
-    posture: Array | None = None
-    delta: Array | None = None
-    base: tuple[Array, Array] | None = None
-    #: By link, forces at its origin, N, in the root link's axes, (3,).
-    forces: Mapping[str, Array] = field(default_factory=dict)
 
 
 class Page:
@@ -68,9 +49,8 @@ class Page:
         with contextlib.redirect_stdout(io.StringIO()):  # a banner that `verbose` does not switch off
             self.server: Any = SameOriginServer(host, port)
         self.host = host
-        self._actions: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._actions: deque[Callable[[], None]] = deque()  # callbacks of viser, in other threads, append to it
         self._numbers_at = 0.0
-        self._largest: Array = np.zeros(0)
         self.server.gui.configure_theme(control_width="medium", show_logo=False, show_share_button=False)
         self.clear()
 
@@ -87,7 +67,6 @@ class Page:
         self.server.gui.reset()
         self.server.scene.set_up_direction("+z")
         self.server.gui.set_panel_label("rne_dynamics")
-        self.scene: ArmScene | None = None
         self._status = self.server.gui.add_html("")
         self.say("no robot yet")
 
@@ -107,7 +86,6 @@ class Page:
     def add_overlays(self) -> None:
         """Add the folder with what else can be shown."""
         gui, scene = self.server.gui, self.scene
-        assert scene is not None
         with gui.add_folder("Show", expand_by_default=True):
             for name, text in OVERLAYS.items():
                 if name != "loops" or self.robot.loops:
@@ -125,31 +103,21 @@ class Page:
         def _(event: Any) -> None:
             if event.client is not None:
                 value = event.target.value
-                self._actions.put(lambda: action(value))
-
-    def on_click(self, handle: Any, action: Callable[[], None]) -> None:
-        """Carry out `action` when a button is pressed."""
-
-        @handle.on_click  # type: ignore[untyped-decorator, unused-ignore]
-        def _(event: Any) -> None:
-            self._actions.put(action)
+                self._actions.append(lambda: action(value))
 
     def add_buttons(self, actions: Mapping[str, Callable[[], None]]) -> None:
         """Add buttons in one row, by their labels."""
         group = self.server.gui.add_button_group("", tuple(actions))
-        group.on_click(lambda event: self._actions.put(actions[event.target.value]))
+        group.on_click(lambda event: self._actions.append(actions[event.target.value]))
 
     def do(self, action: Callable[[], None]) -> None:
         """Queue an action; from any thread."""
-        self._actions.put(action)
+        self._actions.append(action)
 
     def serve(self) -> None:
         """Carry out what users have done; a refusal is shown for some seconds."""
-        while True:
-            try:
-                action = self._actions.get_nowait()
-            except queue.Empty:
-                return
+        while self._actions:
+            action = self._actions.popleft()
             try:
                 action()
             except RneDynamicsError as error:
@@ -157,16 +125,24 @@ class Page:
 
     # -- what is drawn ------------------------------------------------------------------------------------------------
 
-    def show(self, picture: Picture) -> None:
-        """Draw a picture, or say why it is not drawn; numbers are updated less often than poses."""
-        assert self.scene is not None
+    def show(
+        self, q: Array, status: str, *, effort: Array | None = None, terms: Mapping[str, Array] = NOTHING,
+        reference: Array | None = None, posture: Array | None = None, delta: Array | None = None,
+        base: tuple[Array, Array] | None = None, forces: Mapping[str, Array] = NOTHING,
+    ) -> None:
+        """Draw the arm at `q`, (n,), with a line of text, or say why it is not drawn; numbers less often than poses.
+
+        `effort`, `terms`: efforts of the motors and their parts by name, (n,), where they are known; `reference`:
+        desired positions, (n,), drawn as a ghost; `posture`, `delta`, `base`: as for `ArmScene.show`; `forces`: by
+        link, at its origin, N, in the root link's axes, (3,).
+        """
         try:
             with self.server.atomic():
-                self.scene.show(picture.q, posture=picture.posture, delta=picture.delta, base=picture.base)
-                self.scene.ghost(picture.reference)
+                self.scene.show(q, posture=posture, delta=delta, base=base)
+                self.scene.ghost(reference)
                 poses = self.scene.poses
-                R = np.eye(3) if picture.base is None else picture.base[1]
-                self.scene.forces({k: (poses[k][1], R @ f) for k, f in picture.forces.items()})
+                R = np.eye(3) if base is None else base[1]
+                self.scene.forces({k: (poses[k][1], R @ f) for k, f in forces.items()})
         except RneDynamicsError as error:  # a posture at which loops do not close
             self.say(f"the arm is shown where it was: {error}", alarm=True)
             return
@@ -174,11 +150,11 @@ class Page:
         if now - self._numbers_at < 1.0 / NUMBERS:
             return
         self._numbers_at = now
-        self.say(picture.status)
-        if picture.effort is not None:
-            parts = {k: v for k, v in picture.terms.items() if np.isfinite(v).all()}
-            self._largest = np.fmax(self._largest, np.abs(picture.effort))
-            content = bars(self.robot.joint_names, picture.effort, self.robot.effort_limit, parts, self._largest)
+        self.say(status)
+        if effort is not None:
+            parts = {k: v for k, v in terms.items() if np.isfinite(v).all()}
+            self._largest = np.fmax(self._largest, np.abs(effort))
+            content = bars(self.robot.joint_names, effort, self.robot.effort_limit, parts, self._largest)
             if content != self._bars.content:
                 self._bars.content = content
 

@@ -16,7 +16,7 @@ from rne_dynamics.model.protocol import Robot
 from rne_dynamics.recording.reading import read_recording
 from rne_dynamics.recording.recording import Recording, Series
 from rne_dynamics.viewer.controls import JointSliders, PushPanel, TargetHandle
-from rne_dynamics.viewer.page import FRAMES, NUMBERS, Page, Picture, frames
+from rne_dynamics.viewer.page import FRAMES, NUMBERS, Page, frames
 from rne_dynamics.viewer.simulated_arm import CARTESIAN, STEP, SimulatedArm
 
 #: Longest time between two frames that the simulation catches up with, s; part of a frame that it may compute.
@@ -32,8 +32,7 @@ class SimulationPage:
         self.page, self.arm = page, arm
         gui = page.server.gui
         page.add_buttons({"Run / Pause": self._toggle, "Step": self._press, "Reset": arm.reset})
-        self._law = gui.add_dropdown("control", arm.laws, initial_value=arm.law)
-        page.on_change(self._law, self._choose)
+        page.on_change(gui.add_dropdown("control", arm.laws, initial_value=arm.law), self._choose)
         page.add_torques()
         self._sliders = JointSliders(page, self._moved)
         self._pushing, self._target = PushPanel(page, arm.push, arm.drag), TargetHandle(page, arm.aim)
@@ -54,11 +53,11 @@ class SimulationPage:
     def draw(self) -> None:
         """Draw the present state."""
         arm, state = self.arm, self.arm.state
-        self.page.show(Picture(
-            q=state.q, posture=state.posture, delta=state.delta, status=self._status(),
+        self.page.show(
+            state.q, self._status(), posture=state.posture, delta=state.delta,
             effort=arm.simulator.applied_effort, terms={} if arm.terms is None else arm.terms._asdict(),
             reference=None if arm.reference is None else arm.reference.q, forces=arm.forces,
-        ))  # fmt: skip
+        )
         cartesian = arm.law == CARTESIAN
         self._pushing.follow(visible=not cartesian)
         tool = self._pushing.link if cartesian else ""
@@ -132,10 +131,9 @@ class ReplayPage:
         self.playing = True
         #: The time that is shown, s.
         self.time = float(recording.t[0])
-        end = float(recording.t[-1])
         page.add_buttons({"Play / Pause": self._toggle})
         gui = page.server.gui
-        span = max(end - self.time, 1e-3)
+        span = max(float(recording.t[-1]) - self.time, 1e-3)
         self._slider = gui.add_slider("time (s)", self.time, self.time + span, span / 1000.0, self.time)
         self._speed: Any = gui.add_dropdown("speed ×", SPEEDS, initial_value="1")
         page.on_change(self._slider, self._jump)
@@ -162,13 +160,13 @@ class ReplayPage:
         k = max(int(np.searchsorted(rows.t, self.time, side="right")) - 1, 0)
         shape = {name: part[k] for name, part in rows.shape.items()}
         base = (shape["base_position"], shape["base_rotation"]) if "base_rotation" in shape else None
-        self.page.show(Picture(
-            q=rows.q[k], effort=None if rows.effort is None else rows.effort[k],
+        self.page.show(
+            rows.q[k], f"t = {rows.t[k]:.2f} s of {rows.t[-1]:.2f} s, {'plays' if self.playing else 'paused'}",
+            effort=None if rows.effort is None else rows.effort[k],
             terms={name: term.values[k] for name, term in rows.torque.items()},
             reference=None if rows.reference_q is None else rows.reference_q.values[k], posture=shape.get("tree_q"),
             delta=shape.get("delta"), base=base,
-            status=f"t = {rows.t[k]:.2f} s of {rows.t[-1]:.2f} s, {'plays' if self.playing else 'paused'}",
-        ))  # fmt: skip
+        )
 
     def _toggle(self) -> None:
         self.playing = not self.playing

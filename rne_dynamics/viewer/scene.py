@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -34,14 +34,10 @@ class Kinematics:
         """Poses in the root link's frame at q, (n,), a tree's `posture`, amplitudes `delta`; raises as a `Follower`."""
         if self.robot.kind == "flexible" and delta is not None:
             return flexible_forward_kinematics(self.robot, q, delta)
-        return open_forward_kinematics(self.robot.open_tree, self.tree_positions(q, posture))
-
-    def tree_positions(self, q: Array, posture: Array | None = None) -> Array:
-        """Positions of all joints of the tree, (nq of the tree,); parameters and errors as `poses`."""
-        if posture is not None or self._follower is None:
-            return q if posture is None else posture
-        self._follower.follow(q, np.zeros(self.robot.n))
-        return np.array(self._follower.posture)
+        if posture is None and self._follower is not None:
+            self._follower.follow(q, np.zeros(self.robot.n))
+            posture = self._follower.posture
+        return open_forward_kinematics(self.robot.open_tree, q if posture is None else posture)
 
 
 def moving_links(robot: Robot) -> tuple[str, ...]:
@@ -146,14 +142,15 @@ class ArmScene:
         small = 0.012 * self._size
         for link in self.robot.tree.links:
             ellipsoid = None if link.inertia is None else equivalent_ellipsoid(link.inertia)
-            if ellipsoid is None:
+            if link.inertia is None or ellipsoid is None:
                 continue
+            axes, half_axes = ellipsoid
             self._overlays["inertia"].append(self._scene.add_icosphere(
-                node("/arm", link.name, "inertia"), 1.0, ELLIPSOID, scale=tuple(ellipsoid.half_axes), opacity=0.45,
-                wxyz=quaternion(ellipsoid.axes), position=ellipsoid.centre, visible=False, cast_shadow=False,
+                node("/arm", link.name, "inertia"), 1.0, ELLIPSOID, scale=tuple(half_axes), opacity=0.45,
+                wxyz=quaternion(axes), position=link.inertia.com, visible=False, cast_shadow=False,
             ))  # fmt: skip
             self._overlays["centres"].append(self._scene.add_icosphere(
-                node("/arm", link.name, "centre"), small, CENTRE, position=ellipsoid.centre, visible=False,
+                node("/arm", link.name, "centre"), small, CENTRE, position=link.inertia.com, visible=False,
             ))  # fmt: skip
         for joint in self.robot.tree.joints:
             if joint.kind in ONE_FREEDOM:
@@ -230,10 +227,10 @@ class ArmScene:
     # -- camera and floor ---------------------------------------------------------------------------------------------
 
     def _place_camera(self) -> None:
-        corners = []
-        for name, scene in self._scenes.items():
-            R, p = self.poses[name]
-            corners.append(np.asarray(scene.bounding_box.vertices) @ R.T + p)
+        corners = [
+            np.asarray(scene.bounding_box.vertices) @ self.poses[name][0].T + self.poses[name][1]
+            for name, scene in self._scenes.items()
+        ]
         points = np.concatenate(corners) if corners else np.array([[-0.1, -0.1, 0.0], [0.1, 0.1, 0.2]])
         low, high = points.min(axis=0), points.max(axis=0)
         centre, radius = 0.5 * (low + high), 0.5 * float(np.linalg.norm(high - low))
@@ -273,17 +270,10 @@ def quaternion(R: Array) -> Array:
 THINNEST = 0.02
 
 
-class Ellipsoid(NamedTuple):
-    """Centre (3,) and axes as columns (3, 3) in the link's frame, half axes (3,), m."""
+def equivalent_ellipsoid(body: Inertia) -> tuple[Array, Array] | None:
+    """Axes as columns (3, 3) and half axes (3,), m, of the uniform ellipsoid of the same mass, mass centre and moments.
 
-    centre: Array
-    axes: Array
-    half_axes: Array
-
-
-def equivalent_ellipsoid(body: Inertia) -> Ellipsoid | None:
-    """The uniform ellipsoid of the same mass, mass centre and moments; `None` without mass.
-
+    `None` without mass.
     Of half axes a, b, c the moments are m (b² + c²)/5, m (a² + c²)/5, m (a² + b²)/5, so that
     a² = 5 (I_b + I_c − I_a) / (2 m). Where moments contradict the triangle inequality, a² is taken as 0.
     """
@@ -292,7 +282,7 @@ def equivalent_ellipsoid(body: Inertia) -> Ellipsoid | None:
     principal = principal_axes(body.inertia)
     squares = 2.5 / body.mass * (principal.moments.sum() - 2.0 * principal.moments)
     half_axes = np.sqrt(np.maximum(squares, 0.0))
-    return Ellipsoid(body.com, principal.axes, np.maximum(half_axes, THINNEST * max(half_axes.max(), 1e-3)))
+    return principal.axes, np.maximum(half_axes, THINNEST * max(half_axes.max(), 1e-3))
 
 
 #: Colours of the terms; a term without one is grey.

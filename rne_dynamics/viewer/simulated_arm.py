@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections import defaultdict
+from functools import cache
 from typing import Literal, get_args
 
 import numpy as np
@@ -51,15 +53,13 @@ class Hand:
         self._strongest = STRONGEST * 9.81 * robot.mass
         #: Where the hand is, in the root link's frame, m; `None` while it lets go.
         self.target: Array | None = None
-        self._q = np.zeros(robot.n)
-        self._point = np.zeros(3)
-        self._turn, self._jacobian = np.eye(3), np.zeros((3, robot.n))
-        self._inertia: Array = np.zeros((3, 3))
 
     def feel(self, q: Array, rotation: Array, position: Array) -> None:
         """Take the posture: joint positions (n,), the link's ``R_WL`` (3, 3) and ``p_WL`` (3,)."""
         self._q, self._turn, self._point = q, rotation, position
-        self._jacobian = velocity_map(self.robot, q, self.link, rotation)
+        # of any robot, by virtual work: a force f on the link gives the joints Jᵀ f, unit forces give the rows of J
+        self._jacobian = np.array([load(self.robot, q, Push(self.link, rotation.T @ axis, 0.0, 0.0))
+                                   for axis in np.eye(3)])  # fmt: skip
         compliance: Array = np.eye(3) / (HEAVIEST * max(self.robot.mass, 1e-3))
         with contextlib.suppress(np.linalg.LinAlgError):  # a joint that moves no inertia; the ceiling alone counts
             compliance = compliance + self._jacobian @ np.linalg.solve(mass_matrix(self.robot, q), self._jacobian.T)
@@ -77,14 +77,6 @@ class Hand:
     def wrench(self, force: Array) -> Array:
         """The wrench of a force in the root's axes as simulations take it: force and moment in the link's, (6,)."""
         return np.concatenate([self._turn.T @ force, np.zeros(3)])
-
-
-def velocity_map(robot: RigidRobot, q: Array, link: str, rotation: Array) -> Array:
-    """J (3, n) with v = J q̇ for the origin of a link, in the root's axes; of any robot, by virtual work.
-
-    A force f on it gives the joints the effort Jᵀ f, so three calls with unit forces give the rows of J.
-    """
-    return np.array([load(robot, q, Push(link, rotation.T @ axis, 0.0, 0.0)) for axis in np.eye(3)])
 
 
 #: Joints from which on the turn of the target counts; fewer cannot have any pose.
@@ -159,16 +151,16 @@ class SimulatedArm:
         rigid = self.robot.rigid
         inertia = np.maximum(joint_inertia(rigid, self.simulator.state.q).felt, 0.0)
         self._guide = GravityCompensation(rigid, DAMPING * np.where(np.isfinite(inertia), inertia, 0.0))
-        soft = self.robot.modes > 0
         self._track = ComputedTorque(
-            rigid, Gains.critically_damped(robot.n, SOFT_BANDWIDTH if soft else BANDWIDTH), FrictionCompensation()
+            rigid, Gains.critically_damped(robot.n, SOFT_BANDWIDTH if self.robot.modes else BANDWIDTH),
+            FrictionCompensation(),
         )
         self._kinematics = Kinematics(self.robot)
         self.law: Law = LAWS[0]
         #: Laws for such a robot; and the link whose pose the Cartesian law controls.
         self.laws = LAWS if robot.kind == "arm" else LAWS[:-1]
         self.tool = moving_links(robot)[-1]
-        self._targets: dict[str, FollowedTarget] = {}
+        self._target_at = cache(lambda link: FollowedTarget(self.robot.open_tree, link, self._speed, STEP))
         self._followed: FollowedTarget | None = None
         self.paused = False
         self.terms: TorqueTerms | None = None
@@ -234,9 +226,7 @@ class SimulatedArm:
 
     def _following(self) -> FollowedTarget:
         if self._followed is None:
-            if self.tool not in self._targets:
-                self._targets[self.tool] = FollowedTarget(self.robot.open_tree, self.tool, self._speed, STEP)
-            self._followed = self._targets[self.tool]
+            self._followed = self._target_at(self.tool)
             self._followed.place(self.state.q)
         return self._followed
 
@@ -290,20 +280,16 @@ class SimulatedArm:
         acting = [(hand, force) for hand, force, _ in self._pushes]
         if self.hand is not None:
             acting.append((self.hand, self.hand.force(state.q, state.qd)))
-        wrenches: dict[str, Array] = {}
-        self.forces = {}
+        wrenches: dict[str, Array] = defaultdict(lambda: np.zeros(6))
+        self.forces = defaultdict(lambda: np.zeros(3))
         for hand, force in acting:
-            wrenches[hand.link] = wrenches.get(hand.link, np.zeros(6)) + hand.wrench(force)
-            self._note(hand.link, force)
+            wrenches[hand.link] += hand.wrench(force)
+            self.forces[hand.link] += force
         self.simulator.advance(1, wrenches=wrenches or None)
         if plant.surroundings is not None:
             for point, force in zip(plant.surroundings.points(plant.tree), plant.touch_forces(self.state), strict=True):
                 if force.any():
-                    self._note(point.link, force)
-
-    def _note(self, link: str, force: Array) -> None:
-        """Add a force that is drawn."""
-        self.forces[link] = self.forces.get(link, np.zeros(3)) + force
+                    self.forces[point.link] += force
 
     def _effort(self, state: State) -> Array:
         terms = None

@@ -289,7 +289,7 @@ def test_joints_that_are_left_out_are_locked_where_they_are_measured(monkeypatch
 
 
 def test_an_unforeseen_error_releases_the_arm_and_is_logged_with_its_traceback(node, monkeypatch, capfd):
-    monkeypatch.setattr(node._wait, "turn", lambda longest: 1 / 0)
+    monkeypatch.setattr(node._messages, "wait", lambda longest: 1 / 0)
     until = time.monotonic() + 5.0
     while node.gate.mode is not FAULT and time.monotonic() < until:
         node._turn(0.01)

@@ -20,7 +20,7 @@ from rne_dynamics.ros.sessions.processes import wait_until
 from .peer import START
 
 JOINTS = ("a", "wrist", "b")
-HAS_IT = hasattr(effort_message.control_messages, "JointCommand")
+HAS_IT = effort_message.installed_type("control_msgs/msg/JointCommand") is not None
 needs_it = pytest.mark.skipif(not HAS_IT, reason="control_msgs/JointCommand is not installed (control_msgs > 6.8.0)")
 
 
@@ -97,10 +97,11 @@ def test_random_bytes_raise_nothing_else():
 
 def test_without_the_message_the_refusal_says_what_to_do(monkeypatch):
     assert effort_type(FLOATS) is Float64MultiArray
-    for installed in (None, object()):
-        monkeypatch.setattr(effort_message, "control_messages", installed)
-        with pytest.raises(ParameterError, match=r"is installed: install ros-<distribution>-control-msgs, newer than"):
-            effort_type(NAMED)
+    for kind in ("no_such_package/msg/JointCommand", "std_msgs/msg/JointCommand"):
+        assert effort_message.installed_type(kind) is None
+    monkeypatch.setattr(effort_message, "installed_type", lambda kind: None)
+    with pytest.raises(ParameterError, match=r"is installed: install ros-<distribution>-control-msgs, newer than"):
+        effort_type(NAMED)
 
 
 @pytest.mark.skipif(HAS_IT, reason="the message is installed")

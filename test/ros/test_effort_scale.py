@@ -6,13 +6,13 @@ import time
 
 import numpy as np
 import pytest
+from local_loop import LocalLoop
 from rclpy.parameter import Parameter as RosParameter
 from std_msgs.msg import Float64MultiArray
 
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter
 from rne_dynamics.errors import ModelError
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
-from rne_dynamics.ros.loop.process import LocalLoop
 from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC, EffortPublisher
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.sessions.processes import wait_until

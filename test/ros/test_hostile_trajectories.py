@@ -24,9 +24,8 @@ from support.hostile_trajectories import (
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.control.control_law import Reference
-from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules
+from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules, accept_points
 from rne_dynamics.errors import TrajectoryError
-from rne_dynamics.ros.messages.trajectory_message import accept
 
 REST = Reference(np.array([0.1, 0.2, 0.3]), np.zeros(N), np.zeros(N))
 any_number = st.floats(-2.0, 2.0) | st.floats()
@@ -59,7 +58,8 @@ def message_of(request: Request) -> JointTrajectory:
 
 def offer(request: Request, message: JointTrajectory | None = None) -> Accepted:
     motion = CurrentMotion(STAMP, lambda stamp: request.now)
-    return accept(message or message_of(request), motion, Rules(LIMITS, BLEND))
+    sent = message or message_of(request)
+    return accept_points(sent.joint_names, sent.points, sent.header.stamp, motion, Rules(LIMITS, BLEND))
 
 
 @pytest.mark.parametrize("number", [400, pytest.param(1500, marks=pytest.mark.slow)])

@@ -16,7 +16,7 @@ from rne_dynamics.ros.messages.joint_states import JointMap, Reading
 
 def read(joints, message):
     q, qd = np.full(len(joints), np.nan), np.full(len(joints), np.nan)
-    JointMap(joints).read(message, q, qd)
+    JointMap(joints).read(message, q, qd, np.zeros(len(joints)))
     return q.tolist(), qd.tolist()
 
 
@@ -54,7 +54,7 @@ def test_what_cannot_be_used_is_refused_with_the_joint(message, problem, said):
 def test_where_no_velocity_is_known_it_is_nan_and_said_to_be(velocity):
     q, qd = np.zeros(2), np.zeros(2)
     message = JointState(name=["b", "x", "a"], position=[2.0, 0.0, 1.0], velocity=velocity)
-    assert JointMap(["a", "b"]).read(message, q, qd) is Reading.NO_VELOCITY
+    assert JointMap(["a", "b"]).read(message, q, qd, np.zeros(2)) is Reading.NO_VELOCITY
     assert q.tolist() == [1.0, 2.0]
     assert np.isnan(qd).all()
 
@@ -81,9 +81,10 @@ def test_efforts_are_read_where_there_are_some_and_never_a_reason_to_refuse(effo
 
 
 def test_an_arm_and_many_others_in_turn_on_one_topic():
-    joint_map, q, qd = JointMap(["a", "b"]), np.zeros(2), np.zeros(2)
+    joint_map, q, qd, effort = JointMap(["a", "b"]), np.zeros(2), np.zeros(2), np.zeros(2)
     for k in range(200):
         ours = JointState(name=["b", "a"] if k % 3 else ["a", "b"], position=[1.0, 2.0], velocity=[3.0, 4.0])
-        assert joint_map.read(ours, q, qd) is Reading.WHOLE
+        assert joint_map.read(ours, q, qd, effort) is Reading.WHOLE
         assert q.tolist() == ([2.0, 1.0] if k % 3 else [1.0, 2.0])
-        assert joint_map.read(JointState(name=[f"finger{k % 20}"], position=[1.0]), q, qd) is Reading.OTHER_JOINTS
+        other = JointState(name=[f"finger{k % 20}"], position=[1.0])
+        assert joint_map.read(other, q, qd, effort) is Reading.OTHER_JOINTS

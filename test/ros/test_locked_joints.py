@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
+from local_loop import LocalLoop
 from rclpy.publisher import Publisher
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
@@ -20,7 +21,6 @@ from rne_dynamics.control.motion.limits import endless
 from rne_dynamics.control.thresholds import LOCK_PERIOD
 from rne_dynamics.errors import ModelError
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
-from rne_dynamics.ros.loop.process import LocalLoop
 from rne_dynamics.ros.messages.joint_states import Reading, StateReader
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.node.robot import load_robot, relocked

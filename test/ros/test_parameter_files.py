@@ -53,8 +53,8 @@ def test_a_file_of_which_nothing_applies_is_named_with_the_key_that_would(tmp_pa
     (said,) = lost_settings(arguments, "sim", "/left")
     for part in (str(file), "/left/sim", "/**/sim", "they are for /sim"):
         assert part in said
-    assert lost_settings(arguments, "sim", "/") == []
-    assert lost_settings(["program", "--params-file", str(file)], "sim", "/left") == [], "no argument of ROS"
+    assert list(lost_settings(arguments, "sim", "/")) == []
+    assert list(lost_settings(["program", "--params-file", str(file)], "sim", "/left")) == [], "no argument of ROS"
     file.write_text("", encoding="utf-8")
     (said,) = lost_settings(arguments, "sim", "/left")
     assert "no ros__parameters" in said
@@ -65,7 +65,7 @@ def test_a_file_of_which_nothing_applies_is_named_with_the_key_that_would(tmp_pa
     ("/left", "name:=a:b", False), ("/left", "text:=x:y:=z", False),
 ])
 def test_a_single_parameter_for_another_node_is_named(tmp_path, namespace, value, lost):
-    said = lost_settings(["program", "--ros-args", "-p", value, "--"], "sim", namespace)
+    said = list(lost_settings(["program", "--ros-args", "-p", value, "--"], "sim", namespace))
     assert bool(said) == lost
     assert all(value in text for text in said)
     file = tmp_path / "node.yaml"

@@ -91,7 +91,7 @@ def test_changes_are_swapped_in_whole_or_not_at_all(make_node):
             raise ControlError("not together with this")
         return lambda: seen.append((values["timeout"], values["gains.a.p"]))
 
-    table.enable_changes(apply)
+    table.prepare = apply
     before = table.values
 
     def change(**values):

@@ -26,7 +26,7 @@ from rne_dynamics.ros.loop.cycle import DEAD_RECKONING_PERIOD, LoopCycle, Receiv
 from rne_dynamics.ros.loop.hot_loop import STANDSTILL, LoopClock
 from rne_dynamics.ros.loop.messages import Answer, Command, LoopNode, Present, Setup
 from rne_dynamics.ros.messages.joint_states import StateReader
-from rne_dynamics.ros.node.diagnostics import WARN, ControllerReport
+from rne_dynamics.ros.node.diagnostics import WARN, News, controller_status
 from rne_dynamics.ros.node.process import apply_scheduling
 
 #: Largest age of the check of a trajectory, s.
@@ -42,9 +42,7 @@ class ControlLoop:
     """One controller's loop. Its public methods are the commands that it takes, with `SUPERVISOR_COMMANDS`."""
     # `report` calls methods of the node; `settled`: once built, before the first state; `receive`: `Link.receive_lossy`
 
-    def __init__(
-        self, report: Report, settled: Callable[[], None] = lambda: None, receive: ReceiveLossy = lambda memory: 0
-    ) -> None:
+    def __init__(self, report: Report, settled: Callable[[], None], receive: ReceiveLossy) -> None:
         self._report, self._settled, self._receive = report, settled, receive
         self._node: LoopNode | None = None
         #: None while no robot is configured.
@@ -74,7 +72,7 @@ class ControlLoop:
         self.supervisor = Supervisor(setup.settings, self._entered)
         self.supervisor.warm_up()
         reader = StateReader(setup.settings.robot.joint_names, setup.others)
-        self._account = ControllerReport(self.supervisor)
+        self._news = News()
         self._node = LoopNode(setup)
         self.cycle = LoopCycle(setup, self._node, self.supervisor, reader, self._report, self._receive)
         for refusal in apply_scheduling(setup.values):
@@ -149,7 +147,7 @@ class ControlLoop:
 
     def report(self) -> tuple[bytes, str, dict[str, object], int]:
         """Level, message and values for the diagnostics; simulated time, ns."""
-        level, message, values = self._account.next()
+        level, message, values = controller_status(self.supervisor, self._news)
         supervisor, clock = self.supervisor, self.clock
         if clock.silence > CLOCK_SILENCE and (not clock.started or supervisor.mode not in SILENT):
             level, message = WARN, (
@@ -157,10 +155,6 @@ class ControlLoop:
                 "waits; start or continue the simulation, or set use_sim_time to false"
             )
         return level, message, values | self.active_cycle.statistics.report(time.monotonic()), clock.stamp
-
-    def pass_on(self, number: int, data: memoryview) -> None:
-        """As `SetpointInput.pass_on`."""
-        self.active_cycle.setpoints.pass_on(number, data)
 
     def others(self) -> dict[str, Measured]:
         """As `StateReader.others`."""

@@ -30,6 +30,7 @@ from rne_dynamics.ros.messages.publishers import EffortPublisher, TermsPublisher
 from rne_dynamics.ros.messages.topic_wait import LATCHED, NEWEST, polled_subscription, take
 from rne_dynamics.ros.messages.trajectory_message import SetpointReader
 from rne_dynamics.ros.node.diagnostics import ControllerState
+from rne_dynamics.ros.parameters.controller import effort_scales
 
 #: Numbers of the sources of setpoints: their own topic, and the trajectory topic.
 OWN, TRAJECTORY = 0, 1
@@ -72,11 +73,8 @@ class SetpointInput:
             size = self._receive(self._memory)
             if size <= NUMBER:
                 return
-            self.pass_on(int.from_bytes(self._memory[:NUMBER], "little"), self._memory[NUMBER:size])
-
-    def pass_on(self, number: int, data: memoryview) -> None:
-        """Take a setpoint of the trajectory topic, with the sender's running number, 0 where it is not known."""
-        self._read(TRAJECTORY, data, JointTrajectory, number or None)
+            number = int.from_bytes(self._memory[:NUMBER], "little")  # the sender's, 0 where it is not known
+            self._read(TRAJECTORY, self._memory[NUMBER:size], JointTrajectory, number or None)
 
     def _read(self, source: int, data: bytes | memoryview, kind: type, number: int | None) -> None:
         supervisor, reader = self._supervisor, self._reader
@@ -127,7 +125,7 @@ class LoopCycle:
         self.supervisor, self.reader, self._report = supervisor, reader, report
         self._q, self._qd, self._reported, self._sent = np.zeros(n), np.zeros(n), np.full(n, np.nan), np.zeros(n)
         self.efforts = EffortPublisher(
-            node, setup.joints, robot.joint_names, setup.scale, values["command_message"]
+            node, setup.joints, robot.joint_names, effort_scales(robot, values), values["command_message"]
         )
         self.terms = TermsPublisher(node, robot.joint_names, values["torque_divisor"])
         divisor = values["torque_divisor"] if setup.settings.tracking is not None else 0

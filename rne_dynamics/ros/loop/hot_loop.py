@@ -1,4 +1,4 @@
-"""Loops that wait for one or two topics and one deadline, without the cost of an executor for each message.
+"""A loop that waits for a topic, a clock and a deadline, without the cost of an executor for each message.
 
 rclpy's executor makes a new wait set of all the node's entities for every message, which costs more than the control
 law. Here the one topic is waited for with a wait set that is made once (`TopicWait`). Services, parameters, timers and
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any
 
 from rclpy.clock import ClockType
@@ -22,7 +23,6 @@ from rclpy.subscription import Subscription
 from rclpy.task import Task
 from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import JointState
 
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.ros.messages.cdr import ENCAPSULATION, stamp_in
@@ -32,6 +32,8 @@ from rne_dynamics.ros.node.private_parts import WAIT_SET, handle_of, missing_fro
 #: Period at which the executor itself polls, s: for what `NodePoll` leaves out. That takes about half a period at 1
 #: kHz, so an effort may be late.
 EXECUTOR_PERIOD = 0.5
+#: Kinds of entities in the order of a wait set's sizes.
+KINDS = ("subscription", "guard_condition", "timer", "client", "service", "event")
 
 
 class NodePoll:
@@ -43,45 +45,30 @@ class NodePoll:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._size: tuple[int, ...] = ()
-        self._wait_set: Any = None
+        #: One with room for so many entities of each kind, made anew where these change.
+        self._wait_set = lru_cache(maxsize=1)(partial(wait_set, node.context))
 
     def ready(self) -> bool:
         """Whether a message, request, answer or timer waits."""
         node = self._node
-        subscriptions = [x for x in node.subscriptions if not isinstance(x.callback_group, ManualCallbackGroup)]
-        timers, clients, services = list(node.timers), list(node.clients), list(node.services)
+        entities = {
+            "subscription": [x for x in node.subscriptions if not isinstance(x.callback_group, ManualCallbackGroup)],
+            "timer": list(node.timers), "client": list(node.clients), "service": list(node.services),
+        }
         waitables = [x for x in node.waitables if not isinstance(x, EventHandler)]
-        prepared = self._cleared(subscriptions, timers, clients, services, waitables)
-        for add, entities in (
-            (prepared.add_subscription, subscriptions), (prepared.add_timer, timers), (prepared.add_client, clients),
-            (prepared.add_service, services),
-        ):  # fmt: skip
-            for entity in entities:
+        counts = [waitable.get_num_entities() for waitable in waitables]
+        prepared = self._wait_set(*(
+            len(entities.get(kind, ())) + sum(getattr(count, f"num_{kind}s") for count in counts) for kind in KINDS
+        ))  # fmt: skip
+        prepared.clear_entities()
+        for kind, group in entities.items():
+            add = getattr(prepared, f"add_{kind}")
+            for entity in group:
                 add(handle_of(entity))
         for waitable in waitables:
             waitable.add_to_wait_set(prepared)
         prepared.wait(0)
-        if any(prepared.get_ready_entities(kind) for kind in ("subscription", "timer", "client", "service")):
-            return True
-        return any(waitable.is_ready(prepared) for waitable in waitables)
-
-    def _cleared(self, *entities: list[Any]) -> Any:
-        """An empty wait set with room for all of them."""
-        subscriptions, timers, clients, services, waitables = entities
-        counts = [waitable.get_num_entities() for waitable in waitables]
-        size = (
-            len(subscriptions) + sum(count.num_subscriptions for count in counts),
-            sum(count.num_guard_conditions for count in counts),
-            len(timers) + sum(count.num_timers for count in counts),
-            len(clients) + sum(count.num_clients for count in counts),
-            len(services) + sum(count.num_services for count in counts),
-            sum(count.num_events for count in counts),
-        )
-        if size != self._size:
-            self._wait_set, self._size = wait_set(self._node.context, *size), size
-        self._wait_set.clear_entities()
-        return self._wait_set
+        return any(map(prepared.get_ready_entities, entities)) or any(x.is_ready(prepared) for x in waitables)
 
 
 class NodeExecutor(SingleThreadedExecutor):  # type: ignore[misc]  # rclpy is not typed the same everywhere
@@ -270,23 +257,13 @@ class HotLoop:
         self._service_at = 0.0
         #: Publication sequence number of the last message; None where the middleware has none.
         self.sequence: int | None = None
-        self._further: list[tuple[Subscription, type, Callable[[Any], None]]] = []
-        ticks = None if clock is None else clock.subscription
-        self._ticking = ticks is not None
-        self._messages = TopicWait(node, *((self.subscription, ticks) if self._ticking else (self.subscription,)))
-
-    def add_topic(
-        self, node: Node, kind: type, topic: str, depth: int, on_message: Callable[[Any], None]
-    ) -> Subscription:
-        """Subscribe to a topic whose waiting messages are all served when the executor is."""
-        subscription = polled_subscription(node, kind, topic, depth)
-        self._further.append((subscription, kind, on_message))
-        return subscription
+        ticks = () if clock is None or clock.subscription is None else (clock.subscription,)
+        self._messages = TopicWait(node, self.subscription, *ticks)
 
     def turn(self, executor: NodeExecutor | None = None, longest: float = LONGEST_WAIT) -> None:
         """Wait for one message or deadline, at most `longest`, s, and serve it; then the executor, if that is due."""
         now = self._meet_deadline()
-        if self._period is not None and not self._ticking:
+        if self._period is not None and (self._clock is None or not self._clock.simulated):
             longest = min(longest, max(self._deadline - now, 0.0))
         self._messages.wait(longest)
         if self._clock is not None and self._clock.take():
@@ -295,12 +272,6 @@ class HotLoop:
         self._take()
         if executor is not None and now >= self._service_at and not executor.serve(now):
             self._service_at = now + SERVICE_PERIOD
-            for subscription, kind, on_message in self._further:
-                for _ in range(subscription.qos_profile.depth):  # not endless if they come as fast as they are taken
-                    taken = take(subscription, kind)
-                    if taken is None:
-                        break
-                    on_message(taken[0])
 
     def hasten(self, seconds: float) -> None:
         """Move the next deadline ahead; for `on_deadline`, no effect where a whole period is late."""
@@ -323,40 +294,3 @@ class HotLoop:
         if taken is not None:
             self.sequence = taken[1].get("publication_sequence_number")
             self._on_message(taken[0])
-
-
-class GateLoop:
-    """Waits for commands and joint states, both serialised. Commands first: they must not wait for a joint state."""
-
-    def __init__(
-        self, node: Node, commands: str, kind: type, states: str, on_command: Callable[[bytes, int], None],
-        on_state: Callable[[bytes, int | None], None], clock: LoopClock, on_time: Callable[[], None],
-    ) -> None:
-        self.commands = polled_subscription(node, kind, commands, NEWEST, raw=True)
-        self.states = polled_subscription(node, JointState, states, NEWEST, raw=True)
-        self._kind, self._on_command, self._on_state = kind, on_command, on_state
-        self.clock, self._on_time = clock, on_time
-        ticks = () if clock.subscription is None else (clock.subscription,)
-        self._messages = TopicWait(node, self.commands, self.states, *ticks)
-        self._service_at = 0.0
-
-    def turn(self, longest: float) -> bool:
-        """Wait for a message, at most `longest` seconds, and serve all that came; whether a command was among them."""
-        self._messages.wait(longest)
-        command = take(self.commands, self._kind, raw=True)
-        if command is not None:
-            self._on_command(command[0], command[1].get("publication_sequence_number", 0))
-        state = take(self.states, JointState, raw=True)
-        if state is not None:
-            self._on_state(state[0], state[1].get("publication_sequence_number"))
-        if self.clock.take():
-            self._on_time()
-        return command is not None
-
-    def serve(self, executor: NodeExecutor, *, pause: bool) -> None:
-        """Let the executor do one thing if it is due: in a pause after a command, or if none has come for long."""
-        now = time.monotonic()
-        if now < self._service_at or not (pause or now >= self._service_at + SERVICE_PERIOD):
-            return
-        if not executor.serve(now):
-            self._service_at = now + SERVICE_PERIOD

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
@@ -28,13 +28,11 @@ from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.loop.hot_loop import USE_SIM_TIME
 from rne_dynamics.ros.messages.answers import LOOP, seen_topic
-from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC, EveryNth, effort_type
+from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC, EveryNth
 from rne_dynamics.ros.messages.topic_wait import LATCHED
-from rne_dynamics.ros.node.lifecycle import ArmNode
-from rne_dynamics.ros.parameters.controller import effort_scales
+from rne_dynamics.ros.node.lifecycle import ArmNode, Entity
 from rne_dynamics.ros.parameters.files import Values
 
 if TYPE_CHECKING:
@@ -81,7 +79,7 @@ class Link:
         """Close the link at this end."""
         self._socket.close()
         self._side.close()
-        self._keep(None)
+        self._close_files(kept=0)
 
     def wait(self, seconds: float) -> bool:
         """Whether a message comes, or the other end closes, within so many seconds."""
@@ -111,7 +109,8 @@ class Link:
                 ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file]))]
                 self._socket.sendmsg([table], ancillary, flags | socket.MSG_NOSIGNAL)
             finally:
-                self._keep(file)
+                self._files.append(file)
+                self._close_files(FILES_KEPT)
         except (BlockingIOError, TimeoutError):
             return False
         except OSError as error:
@@ -130,11 +129,9 @@ class Link:
         except OSError:  # nothing there
             return 0
 
-    def _keep(self, file: int | None) -> None:
-        """Keep a file open while the receiver may use it: the process that closes it last spends time to free it."""
-        if file is not None:
-            self._files.append(file)
-        while len(self._files) > (FILES_KEPT if file is not None else 0):
+    def _close_files(self, kept: int) -> None:
+        """Close the oldest; the receiver may use those `kept`, and who closes one last spends time to free it."""
+        while len(self._files) > kept:
             os.close(self._files.popleft())
 
     def receive(self) -> Any:
@@ -256,8 +253,6 @@ class Setup:
     #: Controlled joints in the order of the effort commands; and others whose positions are requested sometimes.
     joints: tuple[str, ...]
     others: tuple[str, ...]
-    #: What is sent for each N·m or N, shape (n,), in the model's order.
-    scale: Array
     #: Whether time is that of ``/clock``.
     simulated: bool
     #: All parameters of the controller.
@@ -316,17 +311,15 @@ DRIVES, BASE, CLOCK_SEEN = "drives", "base", "clock_seen"
 #: Topic of setpoints.
 SETPOINTS = "~/setpoints"
 
-Entity = TypeVar("Entity")
-
 
 class LoopNode(Node):  # type: ignore[misc]  # rclpy may be absent where types are checked
-    """A node without parameters and services."""
+    """A node without parameters and services, with the topics of the controller."""
 
     def __init__(self, setup: Setup) -> None:
-        self._topics = setup.topics
+        remappings = [word for name, topic in setup.topics.items() for word in ("-r", f"{name}:={topic}")]
         super().__init__(
             setup.name, namespace=setup.namespace, use_global_arguments=False, enable_rosout=False,
-            start_parameter_services=False,
+            start_parameter_services=False, cli_args=["--ros-args", *remappings],
             parameter_overrides=[
                 Parameter("start_type_description_service", value=False),
                 Parameter(USE_SIM_TIME, value=setup.simulated),
@@ -337,20 +330,10 @@ class LoopNode(Node):  # type: ignore[misc]  # rclpy may be absent where types a
         """Return the entity: all last as long as the node."""
         return entity
 
-    def create_publisher(self, kind: type, topic: str, *arguments: Any, **options: Any) -> Any:
-        """As `Node`, with the topic's full name."""
-        return super().create_publisher(kind, self._topics.get(topic, topic), *arguments, **options)
 
-    def create_subscription(self, kind: type, topic: str, *arguments: Any, **options: Any) -> Any:
-        """As `Node`, with the topic's full name."""
-        return super().create_subscription(kind, self._topics.get(topic, topic), *arguments, **options)
-
-
-def loop_setup(node: ArmNode, robot: RigidRobot, settings: Settings, simulated: bool) -> Setup:
-    """The setup of the control loop of `node`; `RneDynamicsError`: a type not installed, too few effort scales."""
-    values = node.parameters.values
+def loop_setup(node: ArmNode, settings: Settings, simulated: bool) -> Setup:
+    """The setup of the control loop of `node`; `ParameterError` for a topic whose name is none."""
     optional = {DRIVES: node.topic_of("drives.topic"), BASE: node.topic_of("base_motion.topic")}
-    effort_type(values["command_message"])  # refuses a type that is not installed
     topics = ["/clock", "joint_states", EFFORT_TOPIC, "~/controller_state", "~/reference", "~/torque/command"]
     topics += [EXTERNAL_EFFORT, EXTERNAL_WRENCH, CONTACT, SETPOINTS]
     topics += [*(f"~/torque/{term}" for term in TorqueTerms._fields)]
@@ -358,5 +341,5 @@ def loop_setup(node: ArmNode, robot: RigidRobot, settings: Settings, simulated: 
         settings, f"{node.get_name()}{LOOP}", node.get_namespace(),
         {name: node.resolve_topic_name(name) for name in topics} | {CLOCK_SEEN: seen_topic(node)}
         | {name: topic for name, topic in optional.items() if topic},
-        node.commanded, tuple(node.locked), effort_scales(robot, values), simulated, dict(values),
+        node.commanded, tuple(node.locked), simulated, dict(node.parameters.values),
     )

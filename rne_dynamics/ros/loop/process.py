@@ -158,7 +158,6 @@ class LoopProcess:
         self._link, self.process = link, process
         self._numbers = itertools.count(1)
         self._answers: dict[int, Answer] = {}
-        self._on_report: Callable[..., None] = lambda name, *arguments: None
         self._status: int | None = None
         self._received, self._waking, self._stopped = threading.Event(), threading.Lock(), False
 
@@ -171,7 +170,6 @@ class LoopProcess:
         """Drop reports from now on."""
         with self._waking:
             self._stopped = True
-        self._on_report = lambda name, *arguments: None
 
     def _wait(self, wake: Callable[[], None]) -> None:
         while not self._stopped:
@@ -190,7 +188,7 @@ class LoopProcess:
             while (message := self._link.receive()) is not None:
                 if isinstance(message, Answer):
                     self._answers[message.number] = message
-                else:
+                elif not self._stopped:
                     self._on_report(message.name, *message.arguments)
         except LinkClosedError:
             raise LoopEndedError(f"the process of the control loop has ended: {self.wait()}") from None
@@ -218,7 +216,7 @@ class LoopProcess:
         return answer.value
 
     def pass_on(self, number: int, data: bytes) -> None:
-        """As `ControlLoop.pass_on`; lost if the loop does not keep up."""
+        """Pass a setpoint of the trajectory topic to the loop, after its number; lost if the loop does not keep up."""
         self._link.send_lossy(number.to_bytes(NUMBER, "little") + data)
 
     def _send(self, command: Command) -> None:
@@ -290,47 +288,6 @@ def _child(ours: Link, theirs: Link, arguments: list[str] | None) -> None:
 
 
 T = TypeVar("T")
-
-
-class LocalLoop:
-    """As `LoopProcess`, in the node's own process: for nodes that are only configured, and for timing its parts."""
-
-    def __init__(self) -> None:
-        self._on_report: Callable[..., None] = lambda name, *arguments: None
-        self.loop = ControlLoop(
-            lambda name, *arguments, droppable=False: self._on_report(name, *arguments)  # noqa: PLW0108 it is set later
-        )
-
-    def start_listening(self, on_report: Callable[..., None], wake: Callable[[], None]) -> None:
-        """Call `on_report` with the name and arguments of each report of the loop at once."""
-        self._on_report = on_report
-
-    def stop_listening(self) -> None:
-        """Drop reports from now on."""
-        self._on_report = lambda name, *arguments: None
-
-    def receive(self) -> None:
-        """Nothing to do: reports are passed on at once."""
-
-    def send(self, name: str, *arguments: object) -> None:
-        """Execute a command."""
-        self.call(name, *arguments)
-
-    def call(self, name: str, *arguments: object, seconds: float = 0.0) -> Any:
-        """Execute a command; its result."""
-        return self.loop.call(name, *arguments)
-
-    def pass_on(self, number: int, data: bytes) -> None:
-        """As `ControlLoop.pass_on`."""
-        self.loop.pass_on(number, memoryview(data))
-
-    def wait(self, seconds: float = 0.0) -> str:
-        """Nothing to wait for: the loop ends with this process."""
-        return "not ended"
-
-
-#: What a controller's node has.
-Loop = LoopProcess | LocalLoop
 
 
 class Throttle(Generic[T]):

@@ -142,7 +142,9 @@ class Answers:
         """Whether the next joint state has to wait, with the last effort's `sequence`; counts the waits."""
         # `repeat` publishes the time again, and with True the joint state too
         self._due = self.commanded and not self.answered
-        waits = self._patience is not None and self._published > 0.0 and self._unanswered(sequence, repeat)
+        waits = self._patience is not None and self._published > 0.0 and self._unanswered(
+            self._patience, sequence, repeat
+        )
         self.waits += waits
         return waits
 
@@ -155,10 +157,9 @@ class Answers:
         """Note that the simulation was paused until now: the pause does not count as a wait."""
         self._published = self._published and time.monotonic()
 
-    def _unanswered(self, sequence: int | None, repeat: Callable[[bool], None]) -> bool:
+    def _unanswered(self, patience: float, sequence: int | None, repeat: Callable[[bool], None]) -> bool:
         now, followers = time.monotonic(), self._followers
-        assert self._patience is not None
-        impatient = now - self._published >= self._patience
+        impatient = now - self._published >= patience
         if followers is not None:
             followers.take()
             if missing := followers.missing:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from operator import attrgetter
 from struct import Struct, error
 from typing import Any, NamedTuple
@@ -38,6 +39,16 @@ _STAMP, _COUNT = Struct("<iI"), Struct("<I")
 STAMP_SIZE = _STAMP.size
 
 
+def installed_type(kind: str) -> Any:
+    """The class of a message or action, as ``sensor_msgs/msg/JointState``; None if its package does not have it."""
+    # wheels on PyPI lack some packages that are part of every ROS 2 installation
+    package, part, name = kind.split("/")
+    try:
+        return getattr(import_module(f"{package}.{part}"), name, None)
+    except ImportError:
+        return None
+
+
 def stamp_in(data: bytes | memoryview) -> int:
     """The time of a message that begins with a header, ns; 0 where the bytes are too few for one."""
     return time_at(data, ENCAPSULATION) if len(data) >= ENCAPSULATION + _STAMP.size else 0
@@ -56,6 +67,12 @@ def deserialised(data: bytes, kind: type, refused: Callable[[str], Exception]) -
     except (RuntimeError, UnicodeDecodeError) as error:  # rclpy's RMWError is a RuntimeError
         name = f"{kind.__module__.partition('.')[0]}/{kind.__name__}"
         raise refused(f"{len(data)} bytes that are no {name}: {error}") from None
+
+
+def aligned_memory(size: int, least: int = 0) -> tuple[Array, memoryview]:
+    """Memory for messages of `size` bytes, as `least` numbers or more, and as the bytes behind the first `LEAD`."""
+    numbers = np.zeros(max(least, -(-(LEAD + size) // 8)))
+    return numbers, numbers.data.cast("B")[LEAD : LEAD + size]
 
 
 class JointStateLayout(NamedTuple):
@@ -81,13 +98,8 @@ class JointStateLayout(NamedTuple):
         missing = -octets.shape[1] % 8
         return np.pad(octets, ((0, 0), (0, missing))).view(np.int64)
 
-    def memory(self, pattern: NDArray[np.int64]) -> tuple[Array, memoryview]:
-        """Memory for such messages, as numbers and as the bytes behind the first `LEAD`; for `pattern` at least."""
-        numbers = np.zeros(max(pattern.shape[1], -(-(LEAD + self.size) // 8)))
-        return numbers, numbers.data.cast("B")[LEAD : LEAD + self.size]
-
     def starts(self) -> list[int | None]:
-        """Index of the first of each list's numbers in `memory`; None for lists without a number for each name."""
+        """Index of each list's first number in `aligned_memory`; None for lists without a number for each name."""
         return [
             (LEAD + span.start) // 8 if span.stop - span.start == 8 * len(self.names) else None
             for span in (self.position, self.velocity, self.effort)
@@ -141,12 +153,18 @@ class CdrCursor:
         return self.take(8 * count)
 
 
-def stamped_names(data: bytes) -> tuple[CdrCursor, tuple[bytes, ...]]:
-    """Names of the joints of a message that begins with a header and them, and the place behind; `struct.error`."""
+def after_header(data: bytes) -> CdrCursor:
+    """The place behind the header of a message that begins with one; `struct.error`."""
     if data[:2] != PLAIN:
         raise error("not plain CDR, least significant byte first")
     walk = CdrCursor(data, ENCAPSULATION + _STAMP.size)
     walk.text()  # frame_id
+    return walk
+
+
+def stamped_names(data: bytes) -> tuple[CdrCursor, tuple[bytes, ...]]:
+    """Names of the joints of a message that begins with a header and them, and the place behind; `struct.error`."""
+    walk = after_header(data)
     # a wrong count ends with the bytes, not with the memory: every name takes some of them
     return walk, tuple(walk.text() for _ in range(walk.count()))
 
@@ -188,17 +206,11 @@ def one_point_layout(data: bytes) -> tuple[JointStateLayout, int] | None:
     return JointStateLayout(len(data), fixed, names, position, velocity, unread), duration
 
 
-def imu_numbers(data: bytes) -> Array | None:
-    """The 37 numbers of a sensor_msgs/Imu in their order; None where they cannot be read here."""
-    if data[:2] != PLAIN:
-        return None
-    walk = CdrCursor(data, ENCAPSULATION + _STAMP.size)
-    try:
-        walk.text()  # frame_id
-        walk.align(8)
-        span = walk.take(8 * IMU_NUMBERS)
-    except error:
-        return None
+def imu_numbers(data: bytes) -> Array:
+    """The 37 numbers of a sensor_msgs/Imu in their order; `struct.error` where they cannot be read here."""
+    walk = after_header(data)
+    walk.align(8)
+    span = walk.take(8 * IMU_NUMBERS)
     return np.array(np.frombuffer(data, np.float64, IMU_NUMBERS, span.start))
 
 
@@ -240,8 +252,7 @@ class PreparedMessage:
         if fields[-1:] == tuple(message.get_fields_and_field_types())[-1:] and len(lists[-1]):
             # rclpy leaves 4 bytes for each empty list before; other readers of recordings refuse them
             data = data[: data.rfind(lists[-1].tobytes()) + lists[-1].nbytes]
-        self._memory = np.zeros(-(-(LEAD + len(data)) // 8))
-        self._octets = self._memory.data.cast("B")[LEAD : LEAD + len(data)]
+        self._memory, self._octets = aligned_memory(len(data))
         self._octets[:] = data
         #: The numbers of each field, in the bytes; write here.
         self.numbers = tuple(self._find(data, values) for values in lists)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from types import MappingProxyType
@@ -16,13 +17,20 @@ from rne_dynamics.control.guards.base_filter import BaseReading
 from rne_dynamics.control.locked_joints import Measured
 from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros.messages.cdr import JointStateLayout, deserialised, imu_numbers, joint_state_layout, stamp_in
+from rne_dynamics.ros.messages.cdr import (
+    JointStateLayout,
+    aligned_memory,
+    deserialised,
+    imu_numbers,
+    joint_state_layout,
+    stamp_in,
+)
 from rne_dynamics.ros.messages.publishers import stamp_of
 
 #: Return values of `gather`.
 WHOLE, NO_VELOCITY, OTHER = -1, -2, -3
 
-_NOTHING, _NO_WORDS, _NO_PATTERN = np.empty(0), np.empty(0, np.int64), np.empty((2, 0), np.int64)
+_NO_WORDS, _NO_PATTERN = np.empty(0, np.int64), np.empty((2, 0), np.int64)
 
 
 class Reading(Enum):
@@ -42,21 +50,22 @@ class JointMap:
     def __init__(self, joints: Sequence[str]) -> None:
         self.joints = tuple(joints)
         self._places: NDArray[np.intp] | None = None  # None: no controlled joint
-        self._unread = np.empty(len(self.joints))
         n = len(self.joints)  # compiled before the first message
         places = np.arange(3 * n).reshape(3, n)
-        gather(_NO_WORDS, np.zeros(3 * n), _NO_PATTERN, places, np.zeros(n), np.zeros(n), self._unread)
+        gather(_NO_WORDS, np.zeros(3 * n), _NO_PATTERN, places, *np.zeros((3, n)))
 
-    def read(self, message: JointState, q: Array, qd: Array, effort: Array | None = None) -> Reading:
+    def read(self, message: JointState, q: Array, qd: Array, effort: Array) -> Reading:
         """Fill `q`, `qd` and `effort`, (n,), from a message, NaN for what it lacks; other joints are ignored.
 
         Velocities that are all NaN count as missing. StateError: only some of the joints, lists of other lengths than
         the names, values that are not finite; an effort may be missing.
         """
-        count, self._places = len(message.name), self._places_in(message.name)
-        reported = self._unread if effort is None else effort
-        if self._places is None and (count or not len(message.position)):
-            return _no_joint(q, qd, reported)
+        count, ours = len(message.name), any(joint in message.name for joint in self.joints)
+        self._places = places_of(
+            self.joints, message.name, lambda why, problem: StateError(f"joint state: {why}", problem)
+        ) if ours else None
+        if not ours and (count or not len(message.position)):
+            return _no_joint(q, qd, effort)
         position, velocity = np.asarray(message.position, np.float64), np.asarray(message.velocity, np.float64)
         if len(position) != count or len(velocity) not in (0, count):
             label, values = ("position", position) if len(position) != count else ("velocity", velocity)
@@ -64,10 +73,10 @@ class JointMap:
                 f"joint state: {len(values)} values of {label} for {count} names; every joint needs one",
                 StateProblem.UNEVEN_LISTS,
             )
-        given = _NOTHING if effort is None else np.asarray(message.effort, np.float64)
+        given = np.asarray(message.effort, np.float64)
         values = np.concatenate((position, velocity, given))
         places = self.places(0, count if len(velocity) else None, len(values) - count if len(given) == count else None)
-        return self.verdict(gather(_NO_WORDS, values, _NO_PATTERN, places, q, qd, reported), q, qd)
+        return self.verdict(gather(_NO_WORDS, values, _NO_PATTERN, places, q, qd, effort), q, qd)
 
     def places(self, position: int, velocity: int | None, effort: int | None) -> NDArray[np.int64]:
         """Index of each joint's values among all numbers of such a message, by where lists begin; (3, n)."""
@@ -85,12 +94,6 @@ class JointMap:
                 StateProblem.NOT_FINITE,
             )
         return _NO_VELOCITY if code == NO_VELOCITY else _WHOLE
-
-    def _places_in(self, names: Sequence[str]) -> NDArray[np.intp] | None:
-        """Indices of the controlled joints among `names`; None if there are none."""
-        if not any(joint in names for joint in self.joints):
-            return None
-        return places_of(self.joints, names, lambda why, problem: StateError(f"joint state: {why}", problem))
 
 
 def rows_of(places: NDArray[np.intp], *starts: int | None) -> NDArray[np.int64]:
@@ -112,6 +115,12 @@ def places_of(
     if twice:
         raise refused(f"{', '.join(map(repr, twice))} is named twice; names must be unique", StateProblem.NAMED_TWICE)
     return np.array([names.index(joint) for joint in joints], np.intp)
+
+
+def ordered(names: Sequence[str], values: Sequence[float], joints: Sequence[str]) -> Array:
+    """The values of `names` in the order of the joints, (n,); NaN for a joint that has none."""
+    found = dict(zip(names, values, strict=False))
+    return np.array([found.get(joint, np.nan) for joint in joints], dtype=np.float64)
 
 
 @kernel
@@ -171,7 +180,7 @@ class Known(NamedTuple):
     ) -> Known:
         """The layout of a message, `data`, of type `kind`."""
         pattern = layout.pattern(data)
-        memory, octets = layout.memory(pattern)
+        memory, octets = aligned_memory(layout.size, least=pattern.shape[1])
         return cls(layout.size, kind, pattern, places, memory.view(np.int64), memory, octets, **more)
 
     def read(self, data: bytes | memoryview, q: Array, qd: Array, effort: Array) -> int:
@@ -266,9 +275,11 @@ def _no_joint(q: Array, qd: Array, effort: Array) -> Reading:
 
 def read_imu(data: bytes) -> BaseReading:
     """Read a serialised message. Raises StateError: bytes that are no sensor_msgs/Imu."""
-    numbers = imu_numbers(data)
-    if numbers is None:
-        raise StateError(f"base motion: {len(data)} bytes that are no sensor_msgs/Imu", StateProblem.UNREADABLE)
+    try:
+        numbers = imu_numbers(data)
+    except struct.error:
+        why = f"base motion: {len(data)} bytes that are no sensor_msgs/Imu"
+        raise StateError(why, StateProblem.UNREADABLE) from None
     orientation, angular_velocity, acceleration = numbers[0:4], numbers[13:16], numbers[25:28]
     return BaseReading(
         stamp_in(data),

@@ -10,19 +10,21 @@ from struct import error
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from geometry_msgs.msg import WrenchStamped
 from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header, MultiArrayDimension, MultiArrayLayout
 
 from rne_dynamics.control.control_law import TorqueTerms
 from rne_dynamics.control.thresholds import NANOSECONDS
-from rne_dynamics.errors import ControlError, ParameterError
+from rne_dynamics.errors import ControlError, ParameterError, refuse
 from rne_dynamics.model.inertia import Array, frozen_array
 from rne_dynamics.ros.messages.cdr import (
     ENCAPSULATION,
     STAMP_SIZE,
     NumbersReader,
     PreparedMessage,
+    installed_type,
     stamp_in,
     stamped_names,
 )
@@ -33,11 +35,6 @@ if TYPE_CHECKING:
     from rne_dynamics.control.supervision.output import Effort
     from rne_dynamics.ros.node.lifecycle import ArmNode
 
-
-try:  # not among the wheels on PyPI; part of every ROS 2 installation that has controllers
-    import control_msgs.msg as control_messages
-except ImportError:
-    control_messages = None
 
 #: Values of the parameter `command_message`.
 FLOATS, NAMED = "std_msgs/Float64MultiArray", "control_msgs/JointCommand"
@@ -54,7 +51,7 @@ def effort_type(message: str) -> Any:
     """The type of messages of that name, `FLOATS` or `NAMED`. Raises ParameterError: it is not installed."""
     if message == FLOATS:
         return Float64MultiArray
-    kind = getattr(control_messages, "JointCommand", None)
+    kind = installed_type("control_msgs/msg/JointCommand")
     if kind is None:
         raise ParameterError(
             f"parameter command_message is {message} and no control_msgs with that message is installed: install "
@@ -105,16 +102,15 @@ class JointCommandReader:
             values = walk.numbers()
         except (error, UnicodeDecodeError) as cause:
             raise ControlError(f"{len(data)} bytes that are no {NAMED}") from cause
-        if interface != INTERFACE:
-            raise ControlError(f"interface_name is {interface!r}; it must be {INTERFACE!r}")
-        if sorted(names) != sorted(self._joints):
-            raise ControlError(
-                f"joint_names are {', '.join(names[:20]) or 'none'}; they must be {', '.join(self._joints)}, in any "
-                "order"
-            )
         count = (values.stop - values.start) // 8
-        if count != len(names):
-            raise ControlError(f"{count} values for {len(names)} joint_names; each needs one")
+        refuse(
+            ControlError,
+            (interface != INTERFACE, f"interface_name is {interface!r}; it must be {INTERFACE!r}"),
+            (sorted(names) != sorted(self._joints),
+             f"joint_names are {', '.join(names[:20]) or 'none'}; they must be {', '.join(self._joints)}, in any "
+             "order"),
+            (count != len(names), f"{count} values for {len(names)} joint_names; each needs one"),
+        )
         self._order = [names.index(joint) for joint in self._joints]
         self._begin, self._size = values.start, len(data)
         self._known = data[:ENCAPSULATION] + data[ENCAPSULATION + STAMP_SIZE : values.start]
@@ -137,6 +133,14 @@ def stamp_of(message: JointState) -> int:
 def write_stamp(header: Header, stamp: int) -> None:
     """Set the header's time to `stamp`, ns."""
     header.stamp.sec, header.stamp.nanosec = divmod(stamp, NANOSECONDS)
+
+
+def force_message(link: str, force: Array) -> WrenchStamped:
+    """A force, N, (3,), on a link's origin in its axes; without a stamp at once."""
+    message = WrenchStamped()
+    message.header.frame_id = link
+    message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = force.tolist()
+    return message
 
 
 class EffortPublisher:

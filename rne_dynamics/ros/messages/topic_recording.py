@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 
 from rne_dynamics.recording.mcap_file import SUFFIX, McapFile
+from rne_dynamics.ros.messages.cdr import installed_type
 from rne_dynamics.ros.messages.topic_wait import polled_subscription, take
 
 
@@ -36,11 +36,11 @@ class TopicRecorder:
         self, node: Node, kind: type, topic: str, depth: int = 2000, *, latched: bool = False, reliable: bool = False
     ) -> None:
         self.kind = kind
-        profile = QoSProfile(depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT)
-        if reliable or latched:
-            profile.reliability = ReliabilityPolicy.RELIABLE
-        if latched:
-            profile.durability = DurabilityPolicy.TRANSIENT_LOCAL
+        profile = QoSProfile(
+            depth=depth,
+            reliability=ReliabilityPolicy.RELIABLE if reliable or latched else ReliabilityPolicy.BEST_EFFORT,
+            durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
+        )
         self._subscription = polled_subscription(node, kind, topic, profile, raw=True)
         self.topic = self._subscription.topic_name
         self.samples: list[Sample] = []
@@ -65,12 +65,12 @@ class TopicRecorder:
 
 #: Messages of a topic that may wait; at 1 kHz those of 4 s.
 DEPTH = 4000
-#: Names of the types in .msg files that differ from those of rosidl's Python classes.
-_NAMES = {"double": "float64", "float": "float32", "boolean": "bool", "octet": "byte"}
+#: Forms of types in rosidl's Python classes, and those of .msg files, where they differ.
+_FORMS = (
+    (r"^sequence<(.+), (\d+)>$", r"\1[<=\2]"), (r"^sequence<(.+)>$", r"\1[]"), (r"^(w?string)<(\d+)>", r"\1<=\2"),
+    (r"^double\b", "float64"), (r"^float\b", "float32"), (r"^boolean\b", "bool"), (r"^octet\b", "byte"),
+)  # fmt: skip
 _SEPARATOR = "=" * 80
-_LIST = re.compile(r"^sequence<(.+?)(?:, (\d+))?>$")
-_ARRAY = re.compile(r"^(.+)\[(\d+)\]$")
-_TEXT = re.compile(r"^(w?string)<(\d+)>$")
 
 
 @dataclass
@@ -109,7 +109,7 @@ class TopicRecording:
             publishers = self._node.get_publishers_info_by_topic(topic)
             if not publishers:
                 continue
-            kind = message_class(kinds[0]) if len(kinds) == 1 else None
+            kind = installed_type(kinds[0]) if len(kinds) == 1 else None
             if kind is None:
                 self._refused.add(topic)
                 why = f"type {kinds[0]} is not installed" if len(kinds) == 1 else f"it has the types {', '.join(kinds)}"
@@ -153,15 +153,6 @@ def new_file(output: str) -> Path:
     return path if path.suffix == SUFFIX else path / f"{time.strftime('%Y-%m-%d_%H-%M-%S')}{SUFFIX}"
 
 
-def message_class(kind: str) -> Any:
-    """The class of a message type, as ``sensor_msgs/msg/JointState``; None if its package is not installed."""
-    package, _, name = kind.split("/")
-    try:
-        return getattr(import_module(f"{package}.msg"), name, None)
-    except ImportError:
-        return None
-
-
 def definition(kind: str) -> str:
     """The definition of a type and all that it contains, as MCAP's encoding ``ros2msg``; LookupError."""
     # from the Python class, which has fields only, as the package of the type may have no files
@@ -171,30 +162,24 @@ def definition(kind: str) -> str:
         name = waiting.pop(0)
         if name in parts:
             continue
-        found = message_class(name)
+        found = installed_type(name)
         if found is None:
             raise LookupError(f"message type {name} is not installed")
         lines = []
         for field, text in found.get_fields_and_field_types().items():
-            element, suffix = _split(text)
+            written = _as_in_files(text)
+            element = written.partition("[")[0]
             if "/" in element:
                 waiting.append("/msg/".join(element.split("/")))
-            lines.append(f"{element}{suffix} {field}")
+            lines.append(f"{written} {field}")
         parts[name] = "\n".join(lines)
     first, *others = parts.items()
     sections = [first[1], *(f"{_SEPARATOR}\nMSG: {name.replace('/msg/', '/')}\n{text}" for name, text in others)]
     return "\n".join(sections) + "\n"
 
 
-def _split(text: str) -> tuple[str, str]:
-    """Type of an element, and the suffix of a list or array, from rosidl's text."""
-    suffix = ""
-    if match := _LIST.match(text):
-        text, most = match.groups()
-        suffix = f"[<={most}]" if most else "[]"
-    elif match := _ARRAY.match(text):
-        text, size = match.groups()
-        suffix = f"[{size}]"
-    if match := _TEXT.match(text):
-        return f"{match[1]}<={match[2]}", suffix
-    return _NAMES.get(text, text), suffix
+def _as_in_files(text: str) -> str:
+    """The type of a field as .msg files have it, from rosidl's text."""
+    for form, written in _FORMS:
+        text = re.sub(form, written, text)
+    return text

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
@@ -39,7 +40,7 @@ class ManualCallbackGroup(CallbackGroup):  # type: ignore[misc]  # rclpy is not 
 
     def __init__(self, context: Context | None = None) -> None:
         super().__init__()
-        self._context, self._own = context, None
+        self._context = context
         #: Whether executors may serve the subscriptions now.
         self.open = False
 
@@ -54,20 +55,19 @@ class ManualCallbackGroup(CallbackGroup):  # type: ignore[misc]  # rclpy is not 
     def ending_execution(self, entity: object) -> None:
         """Nothing to do."""
 
-    @property
+    @cached_property
     def executor(self) -> SingleThreadedExecutor:
         """An executor for these subscriptions alone; made when it is first needed."""
-        if self._own is None:
-            self._own = SingleThreadedExecutor(context=self._context)
-        return self._own
+        return SingleThreadedExecutor(context=self._context)
 
 
 def polled_subscription(
     node: Node, kind: type, topic: str, profile: QoSProfile | int, *, raw: bool = False
 ) -> Subscription:
     """A subscription in a `ManualCallbackGroup` of its own: messages of type `kind`, or their bytes if `raw`."""
-    group = ManualCallbackGroup(node.context)
-    return node.create_subscription(kind, topic, lambda message: None, profile, callback_group=group, raw=raw)
+    return node.create_subscription(
+        kind, topic, _Mailbox(), profile, callback_group=ManualCallbackGroup(node.context), raw=raw
+    )
 
 
 class TopicWait:
@@ -81,7 +81,7 @@ class TopicWait:
     def wait(self, longest: float) -> None:
         """Wait for a message, at most `longest` seconds."""
         if self._wait_set is None:
-            if not any(_mailbox(subscription) for subscription in self._subscriptions):
+            if not any(subscription.callback for subscription in self._subscriptions):
                 _fill_mailboxes(self._subscriptions, longest)
             return
         self._wait_set.clear_entities()
@@ -94,7 +94,7 @@ def take(subscription: Subscription, kind: type, raw: bool = False) -> tuple[Any
     """The waiting message, if any, serialised if `raw`, and its information from the middleware."""
     if not BY_EXECUTOR:
         return take_message(subscription, kind, raw)
-    mailbox = _mailbox(subscription)
+    mailbox = subscription.callback
     if not mailbox:
         _fill_mailboxes((subscription,), 0.0)
     return mailbox.popleft() if mailbox else None
@@ -104,17 +104,10 @@ def take(subscription: Subscription, kind: type, raw: bool = False) -> tuple[Any
 
 
 class _Mailbox(deque[tuple[Any, Mapping[str, Any]]]):
-    """The messages of a topic; the callback of its subscription."""
+    """The messages of a topic that an executor has taken; the callback of its subscription."""
 
     def __call__(self, message: Any, info: Mapping[str, Any]) -> None:
         self.append((message, info))
-
-
-def _mailbox(subscription: Subscription) -> _Mailbox:
-    """The mailbox of a subscription, which becomes its callback when it is first asked for."""
-    if not isinstance(subscription.callback, _Mailbox):
-        subscription.callback = _Mailbox()
-    return subscription.callback
 
 
 def _fill_mailboxes(subscriptions: Sequence[Subscription], longest: float) -> None:

@@ -10,7 +10,7 @@ from builtin_interfaces.msg import Duration, Time
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.control.motion.acceptance import MOST_POINTS, Accepted, CurrentMotion, Rules, accept_points
+from rne_dynamics.control.motion.acceptance import MOST_POINTS
 from rne_dynamics.control.streaming.limits import SetpointError, SetpointProblem
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.control.trajectory import SampledTrajectory, Trajectory
@@ -85,11 +85,6 @@ def last_setpoint(message: JointTrajectory, now: int, within: float) -> JointTra
     return setpoint
 
 
-def accept(message: JointTrajectory, motion: CurrentMotion, rules: Rules) -> Accepted:
-    """The trajectory of a message with at least one point, if it may be followed; see `accept_points`."""
-    return accept_points(message.joint_names, message.points, message.header.stamp, motion, rules)
-
-
 # -- setpoints ---------------------------------------------------------------------------------------------------------
 
 
@@ -145,9 +140,9 @@ class SetpointReader:
         if layout is not None and layout.holds(data, names, q, qd) and (
             not duration or time_at(data, duration) == ahead
         ):
-            rows = rows_of(places, *layout.starts())
             self._known = [
-                Known.learned(layout, data, kind, rows, duration=duration), *self._known[: _LAYOUTS - 1]
+                Known.learned(layout, data, kind, rows_of(places, *layout.starts()), duration=duration),
+                *self._known[: _LAYOUTS - 1],
             ]
 
 

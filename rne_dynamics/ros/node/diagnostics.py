@@ -23,6 +23,7 @@ from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.errors import StateProblem
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.ros.messages.cdr import installed_type
 from rne_dynamics.ros.messages.publishers import EveryNth
 from rne_dynamics.ros.messages.topic_wait import LATCHED
 from rne_dynamics.ros.node.lifecycle import ArmNode
@@ -111,10 +112,6 @@ class TopicPeers:
             (True, OK, ""),
         )
 
-    def values(self) -> dict[str, object]:
-        """For the diagnostics."""
-        return {"publishers of efforts": self.publishers, "listeners to efforts": self.subscribers}
-
 
 class ModeTopic:
     """Publishes and logs modes; before `open` and after `close` it only logs."""
@@ -144,71 +141,61 @@ class ModeTopic:
         self.publish(mode)
 
 
-class ControllerReport:
-    """Status messages, each with what is new since the one before. `supervisor`: of the controller."""
-
-    def __init__(self, supervisor: Supervisor) -> None:
-        self._supervisor = supervisor
-        self._news = News()
-
-    def next(self) -> tuple[bytes, str, dict[str, object]]:
-        """Level, message and values of the next status."""
-        s, m, c = self._supervisor, self._supervisor.machine, self._supervisor.counters
-        estimated, loops = ", ".join(m.stream.filter.estimated), m.torques.loops
-        refused, clamped = c.refused.total(), c.clamped
-        new_refused, new_clamped = self._news.take(c, refused=refused, clamped=clamped)
-        clamp, said = m.output.clamp_text(), f"{s.mode.value}: {s.cause}" if s.cause else s.mode.value
-        level, message = first_finding(
-            (s.mode is Mode.FAULT or (s.mode is Mode.STOPPING and m.dead_reckoning) or s.gate.failed, ERROR, said),
-            (m.obstacle, ERROR, f"no motion is allowed: {m.obstacle}"),
-            (s.loop.locked, ERROR, f"no motion is allowed: {s.loop.locked}"),
-            (s.mode in (Mode.STOPPING, Mode.RELEASED), WARN, said),
-            (s.loop.text or s.loop.doubt, WARN, s.loop.text or s.loop.doubt),
-            (new_refused, WARN, f"{new_refused} joint states refused: {c.refusal}"),
-            (new_clamped, WARN, f"{new_clamped} efforts limited: {clamp}"),
-            (estimated, WARN, f"velocities contradict positions and are estimated: {estimated}"),
-            (loops is not None and loops.smallest < NEAR_SINGULAR, WARN,
-             "near a singular posture, in which the motors cannot hold the mechanism"),
-            (True, OK, said),
-        )
-        values: dict[str, object] = {
-            "state": s.mode.value, "cause": s.cause,
-            "motion locked": m.obstacle or s.loop.locked or (s.gate.text if not s.gate.open else ""),
-            "measured delay": s.loop.delay_text,
-            "refused joint states": refused,
-            **{f"refused: {problem.value}": c.refused[problem] for problem in StateProblem},
-            "last refusal": c.refusal, "estimated velocities": estimated,
-            "foreign joint states": c.foreign, "time jumps": c.time_jumps, "held anew": c.held_anew,
-            "clamped efforts": clamped, "last clamp": clamp, "blind efforts": c.dead_reckoned,
-            "refused base motions": c.base_refused, "last base refusal": c.base_refusal,
-            "lost streams": c.lost, "stops": c.stops, "faults": c.faults, "last fault": c.fault,
+def controller_status(s: Supervisor, news: News) -> tuple[bytes, str, dict[str, object]]:
+    """Level, message and values of a controller's next status."""
+    m, c = s.machine, s.counters
+    estimated, loops = ", ".join(m.stream.filter.estimated), m.torques.loops
+    refused, clamped = c.refused.total(), c.clamped
+    new_refused, new_clamped = news.take(c, refused=refused, clamped=clamped)
+    clamp, said = m.output.clamp_text(), f"{s.mode.value}: {s.cause}" if s.cause else s.mode.value
+    level, message = first_finding(
+        (s.mode is Mode.FAULT or (s.mode is Mode.STOPPING and m.dead_reckoning) or s.gate.failed, ERROR, said),
+        (m.obstacle, ERROR, f"no motion is allowed: {m.obstacle}"),
+        (s.loop.locked, ERROR, f"no motion is allowed: {s.loop.locked}"),
+        (s.mode in (Mode.STOPPING, Mode.RELEASED), WARN, said),
+        (s.loop.text or s.loop.doubt, WARN, s.loop.text or s.loop.doubt),
+        (new_refused, WARN, f"{new_refused} joint states refused: {c.refusal}"),
+        (new_clamped, WARN, f"{new_clamped} efforts limited: {clamp}"),
+        (estimated, WARN, f"velocities contradict positions and are estimated: {estimated}"),
+        (loops is not None and loops.smallest < NEAR_SINGULAR, WARN,
+         "near a singular posture, in which the motors cannot hold the mechanism"),
+        (True, OK, said),
+    )
+    values: dict[str, object] = {
+        "state": s.mode.value, "cause": s.cause,
+        "motion locked": m.obstacle or s.loop.locked or (s.gate.text if not s.gate.open else ""),
+        "measured delay": s.loop.delay_text,
+        "refused joint states": refused,
+        **{f"refused: {problem.value}": c.refused[problem] for problem in StateProblem},
+        "last refusal": c.refusal, "estimated velocities": estimated,
+        "foreign joint states": c.foreign, "time jumps": c.time_jumps, "held anew": c.held_anew,
+        "clamped efforts": clamped, "last clamp": clamp, "blind efforts": c.dead_reckoned,
+        "refused base motions": c.base_refused, "last base refusal": c.base_refusal,
+        "lost streams": c.lost, "stops": c.stops, "faults": c.faults, "last fault": c.fault,
+    }
+    if loops is not None:
+        values["distance to a singular posture"] = loops.smallest
+    if s.settings.tracking is not None:
+        error = np.abs(s.queue.reference.q - s.q)
+        values |= {
+            "tracking": s.queue.moving, "speed scaling": m.speed, "target wrench": s.wrenches.text(),
+            "largest present error": float(np.max(error, initial=0.0)),
         }
-        if loops is not None:
-            values["distance to a singular posture"] = loops.smallest
-        if s.settings.tracking is not None:
-            error = np.abs(s.queue.reference.q - s.q)
-            values |= {
-                "tracking": s.queue.moving, "speed scaling": m.speed, "target wrench": s.wrenches.text(),
-                "largest present error": float(np.max(error, initial=0.0)),
-            }
-        if (setpoints := s.input.setpoints) is not None:
-            values |= {
-                "streaming": setpoints.following, "setpoints": setpoints.taken,
-                "limited setpoints": setpoints.stream.limited,
-                "refused setpoints": setpoints.refused.total(),
-                **{f"refused setpoints: {problem.value}": setpoints.refused[problem] for problem in SetpointProblem},
-                "last setpoint refusal": setpoints.refusal,
-            }
-        return level, message, values
+    if (setpoints := s.input.setpoints) is not None:
+        values |= {
+            "streaming": setpoints.following, "setpoints": setpoints.taken,
+            "limited setpoints": setpoints.stream.limited,
+            "refused setpoints": setpoints.refused.total(),
+            **{f"refused setpoints: {problem.value}": setpoints.refused[problem] for problem in SetpointProblem},
+            "last setpoint refusal": setpoints.refusal,
+        }
+    return level, message, values
 
 
 # -- reference on ``~/reference`` --------------------------------------------------------------------------------------
 
 
-try:  # not among the wheels on PyPI; part of every ROS 2 installation that has controllers
-    from control_msgs.msg import JointTrajectoryControllerState
-except ImportError:
-    JointTrajectoryControllerState = None
+JointTrajectoryControllerState = installed_type("control_msgs/msg/JointTrajectoryControllerState")
 
 
 class ControllerState:
@@ -248,44 +235,37 @@ class ControllerState:
 # -- the effort gate ---------------------------------------------------------------------------------------------------
 
 
-class GateReport:
-    """Status messages, each with what is new since the one before."""
-
-    def __init__(self, gate: EffortGate) -> None:
-        self._gate = gate
-        self._news = News()
-
-    def next(
-        self, now: float, *, commanders: int, bypasses: int, listeners: int
-    ) -> tuple[bytes, str, dict[str, object]]:
-        """Level, message and values at `now`, s, with counts of publishers and subscribers of its two topics."""
-        gate, c = self._gate, self._gate.counters
-        refused, limited, states = self._news.take(
-            c, refused=c.refused.total(), limited=c.limited + c.stepped, states=gate.states.refused
-        )
-        clamp, said = gate.limited_text(), f"{gate.mode.value}: {gate.cause}" if gate.cause else gate.mode.value
-        last = f" (the last one was refused: {gate.states.refusal})" if states else ""
-        level, message = first_finding(
-            (gate.mode is FAULT or (gate.mode is STOPPING and not gate.requested), ERROR, said),
-            (gate.mode in (STOPPING, RELEASED), WARN, said),
-            (bypasses, WARN,
-             f"{bypasses} other publishers send efforts past the gate; remap them to its commands topic"),
-            (commanders > 1, WARN, f"{commanders} publishers send efforts to the gate; stop all but one"),
-            (gate.mode in (WAITING, PASSING) and gate.states.stale(now), WARN,
-             f"no usable joint states: a take-over could not measure the arm{last}"),
-            (gate.mode is PASSING and not listeners, WARN, "no node subscribes to the efforts of the gate"),
-            (refused, WARN, f"{refused} efforts refused: {c.refusal}"),
-            (limited and clamp, WARN, f"{limited} efforts limited: {clamp}"),
-            (True, OK, said),
-        )
-        values: dict[str, object] = {
-            "state": gate.mode.value, "cause": gate.cause, "commands": c.commands, "passed efforts": c.passed,
-            **{f"refused: {problem.value}": c.refused[problem] for problem in CommandProblem},
-            "last refusal": c.refusal, "efforts beyond limits": c.limited, "efforts beyond rate limits": c.stepped,
-            "last limit": clamp, "own efforts": c.own, "blind efforts": c.dead_reckoned, "take-overs": c.takeovers,
-            "joint states": gate.states.received, "refused joint states": gate.states.refused,
-            "last refused joint state": gate.states.refusal, "last failure": c.failure,
-            "publishers of commands": commanders, "other publishers of efforts": bypasses,
-            "subscribers of efforts": listeners,
-        }
-        return level, message, values
+def gate_status(
+    gate: EffortGate, news: News, now: float, *, commanders: int, bypasses: int, listeners: int
+) -> tuple[bytes, str, dict[str, object]]:
+    """Level, message and values at `now`, s, with counts of publishers and subscribers of its two topics."""
+    c = gate.counters
+    refused, limited, states = news.take(
+        c, refused=c.refused.total(), limited=c.limited + c.stepped, states=gate.states.refused
+    )
+    clamp, said = gate.limited_text(), f"{gate.mode.value}: {gate.cause}" if gate.cause else gate.mode.value
+    last = f" (the last one was refused: {gate.states.refusal})" if states else ""
+    level, message = first_finding(
+        (gate.mode is FAULT or (gate.mode is STOPPING and not gate.requested), ERROR, said),
+        (gate.mode in (STOPPING, RELEASED), WARN, said),
+        (bypasses, WARN,
+         f"{bypasses} other publishers send efforts past the gate; remap them to its commands topic"),
+        (commanders > 1, WARN, f"{commanders} publishers send efforts to the gate; stop all but one"),
+        (gate.mode in (WAITING, PASSING) and gate.states.stale(now), WARN,
+         f"no usable joint states: a take-over could not measure the arm{last}"),
+        (gate.mode is PASSING and not listeners, WARN, "no node subscribes to the efforts of the gate"),
+        (refused, WARN, f"{refused} efforts refused: {c.refusal}"),
+        (limited and clamp, WARN, f"{limited} efforts limited: {clamp}"),
+        (True, OK, said),
+    )
+    values: dict[str, object] = {
+        "state": gate.mode.value, "cause": gate.cause, "commands": c.commands, "passed efforts": c.passed,
+        **{f"refused: {problem.value}": c.refused[problem] for problem in CommandProblem},
+        "last refusal": c.refusal, "efforts beyond limits": c.limited, "efforts beyond rate limits": c.stepped,
+        "last limit": clamp, "own efforts": c.own, "blind efforts": c.dead_reckoned, "take-overs": c.takeovers,
+        "joint states": gate.states.received, "refused joint states": gate.states.refused,
+        "last refused joint state": gate.states.refusal, "last failure": c.failure,
+        "publishers of commands": commanders, "other publishers of efforts": bypasses,
+        "subscribers of efforts": listeners,
+    }
+    return level, message, values

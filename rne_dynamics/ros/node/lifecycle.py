@@ -131,7 +131,7 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
 
     def release(self) -> None:
         """Destroy what was kept, and let changes of parameters take effect at the next configuration."""
-        self.parameters.disable_changes()
+        self.parameters.prepare = None
         destroy: dict[type, Callable[[Any], bool]] = {
             Publisher: self.destroy_publisher, Subscription: self.destroy_subscription,
             Service: self.destroy_service, Timer: self.destroy_timer, Client: self.destroy_client,

@@ -67,14 +67,11 @@ def missing_from_implementation() -> frozenset[PrivatePart]:
     )  # fmt: skip
 
 
-def missing(node: Node) -> list[PrivatePart]:
-    """All parts that the installed release does not have."""
-    return [*sorted(missing_from_implementation()), *([] if hasattr(node, "_parameter_overrides") else [OVERRIDES])]
-
-
 def report_missing(node: Node) -> None:
-    """Log one warning for each missing part."""
-    for part in missing(node):
+    """Log one warning for each part that the installed release does not have."""
+    for part in (
+        *sorted(missing_from_implementation()), *([] if hasattr(node, "_parameter_overrides") else [OVERRIDES])
+    ):
         node.get_logger().warning(
             f"rclpy has no {part.name}{''.join(f'.{member}' for member in part.members[:1])} as this package uses it, "
             f"for {part.use}. Without it {part.without}. Report it to the maintainers of rne_dynamics with the version "

@@ -11,7 +11,7 @@ import numpy as np
 from rne_dynamics.description.sources import Source, SourceLike, names_model_file, read_source
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dispatch import closed
-from rne_dynamics.errors import DescriptionError, ParameterError, unknown_name
+from rne_dynamics.errors import DescriptionError, ParameterError, refuse, unknown_name
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.tree import KinematicTree
 
@@ -36,15 +36,14 @@ def load_robot(model: str, description: str, joints: Sequence[str], gravity: Seq
     """The robot of the parameters of these names; joints left out are locked at zero, or in a mechanism's posture."""
     # ParameterError, DescriptionError, ModelError: both or the wrong kind of source, joints that are none or named
     # twice
-    if model and description:
-        raise ParameterError(
-            f"parameter model is {model!r} and robot_description is given too; give one of them: a model file names "
-            "its URDF itself"
-        )
-    if not model and names_model_file(description):
-        raise ParameterError(
-            f"parameter robot_description is {description[:80]!r}, a model file; give it as the parameter model"
-        )
+    refuse(
+        ParameterError,
+        (model and description,
+         f"parameter model is {model!r} and robot_description is given too; give one of them: a model file names its "
+         "URDF itself"),
+        (not model and names_model_file(description),
+         f"parameter robot_description is {description[:80]!r}, a model file; give it as the parameter model"),
+    )
     source = model or description
     robot = _read(source, gravity)
     if not joints:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -50,18 +50,18 @@ class ParameterAlias:
     does: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Translation:
     """Settings under names of another controller, translated."""
 
     #: All such names that were found.
-    names: frozenset[str]
+    names: set[str] = field(default_factory=set)
     #: Their labels and values by our names.
-    aliases: Mapping[str, Sequence[tuple[str, object]]]
+    aliases: dict[str, list[tuple[str, object]]] = field(default_factory=dict)
     #: Settings without effect, for the log.
-    without_effect: tuple[str, ...]
+    without_effect: list[str] = field(default_factory=list)
     #: Reasons why others are refused.
-    faults: tuple[str, ...]
+    faults: list[str] = field(default_factory=list)
 
     def agreed(self, name: str, parse: Callable[[str, object], T], given: Mapping[str, object]) -> T | None:
         """The value of our parameter `name` if given under another one; `ParameterError` where two differ."""
@@ -78,28 +78,25 @@ class Translation:
 
 def translate(given: Mapping[str, Any], aliases: Iterable[ParameterAlias], joints: Sequence[str]) -> Translation:
     """Find the `aliases` among the settings `given`: those of each of `joints`; those of no joint if there are none."""
-    names: set[str] = set()
-    found: dict[str, list[tuple[str, object]]] = {}
-    idle: list[str] = []
-    faults: list[str] = []
+    found = Translation()
     for entry in aliases:
         places = joints if JOINT in entry.name else () if joints else ("",)
         for joint in places:
             name = entry.name.replace(JOINT, joint)
             if name not in given:
                 continue
-            names.add(name)
+            found.names.add(name)
             value = given[name]
             if entry.ours:
                 negated = entry.negated and isinstance(value, (int, float)) and not isinstance(value, bool)
-                found.setdefault(entry.ours.replace(JOINT, joint), []).append(
+                found.aliases.setdefault(entry.ours.replace(JOINT, joint), []).append(
                     (f"{name}, negated,", -value) if negated else (name, value)
                 )
             elif entry.accepts is None or value in entry.accepts:
-                idle.append(f"{name} ({entry.does})")
+                found.without_effect.append(f"{name} ({entry.does})")
             else:
-                faults.append(f"parameter {name} is {value!r}, which this controller cannot do: {entry.does}")
-    return Translation(frozenset(names), found, tuple(idle), tuple(faults))
+                found.faults.append(f"parameter {name} is {value!r}, which this controller cannot do: {entry.does}")
+    return found
 
 
 # -- joint_trajectory_controller of ros2_controllers -------------------------------------------------------------------
@@ -168,12 +165,12 @@ def per_joint(values: Values, pattern: str, joints: Sequence[str]) -> Array:
 def filled(kind: type[T], values: Values, prefix: str, **others: Any) -> T:
     """A dataclass of settings: each field is its parameter, or `prefix` + its name, if there is one; or `others`."""
     known, given = declared(kind), dict(others)
-    for field in fields(kind):  # type: ignore[arg-type]
-        name = known[field.name].name if field.name in known else ""
-        if field.name not in given and JOINT in name:
-            given[field.name] = per_joint(values, name, others.get("joints") or others["robot"].joint_names)
-        elif field.name not in given and (name or prefix + field.name) in values:
-            given[field.name] = values[name or prefix + field.name]
+    for own in (x.name for x in fields(kind)):  # type: ignore[arg-type]
+        name = known[own].name if own in known else ""
+        if own not in given and JOINT in name:
+            given[own] = per_joint(values, name, others.get("joints") or others["robot"].joint_names)
+        elif own not in given and (name or prefix + own) in values:
+            given[own] = values[name or prefix + own]
     return kind(**given)
 
 
@@ -192,15 +189,14 @@ _FLAGS = {"--params-file": "--params-file", "-p": "-p", "--param": "-p"}
 _FOR_ONE_NODE = re.compile(r"(?P<node>[^:=]+):(?P<name>[^:=]+):=")
 
 
-def lost_settings(arguments: Sequence[str], name: str, namespace: str) -> list[str]:
+def lost_settings(arguments: Sequence[str], name: str, namespace: str) -> Iterator[str]:
     """Warnings about parameter files and settings of the command line that are for other nodes only."""
     full = f"{namespace.rstrip('/')}/{name}"
-    warnings = []
     for flag, value in ros_settings(arguments):
         if flag == "-p":
             found = _FOR_ONE_NODE.match(value)
             if found and f"/{found['node']}" != full:
-                warnings.append(
+                yield (
                     f"{flag} {value} is for node /{found['node']}, and this one is {full}: it is not set. Give it as "
                     f"{flag} {value.partition(':')[2]}"
                 )
@@ -208,11 +204,10 @@ def lost_settings(arguments: Sequence[str], name: str, namespace: str) -> list[s
         keys = list(node_keys(value))
         if not any(applies(key, full) for key in keys):
             theirs = f"they are for {', '.join(keys)}" if keys else f"it has no {SECTION}"
-            warnings.append(
+            yield (
                 f"no parameter in {value} is for this node, {full}: {theirs}. Give them under the key {full} or, for "
                 f"any namespace, /**/{name}"
             )
-    return warnings
 
 
 def ros_settings(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:

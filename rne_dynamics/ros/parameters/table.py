@@ -111,9 +111,9 @@ def descriptor(parameter: Parameter) -> ParameterDescriptor:
     if bounded and parameter.element is float and not isinstance(parameter.default, tuple):
         made.floating_point_range = [FloatingPointRange(from_value=parameter.lower, to_value=parameter.upper)]
     elif bounded and parameter.element is int and not isinstance(parameter.default, tuple):
-        low = int(parameter.lower) if math.isfinite(parameter.lower) else -(2**63)
-        high = int(parameter.upper) if math.isfinite(parameter.upper) else 2**63 - 1
-        made.integer_range = [IntegerRange(from_value=low, to_value=high)]
+        made.integer_range = [IntegerRange(
+            from_value=int(max(parameter.lower, -(2**63))), to_value=int(min(parameter.upper, 2**63 - 1))
+        )]  # fmt: skip
     return made
 
 
@@ -121,7 +121,7 @@ class ParameterTable:
     """The parameters of one node and their current values.
 
     Values are read through `values`, an immutable snapshot that is replaced as a whole, so that changes are atomic.
-    Every change is checked from the start on; for more checks see `enable_changes`.
+    Every change is checked from the start on; for more checks see `prepare`.
 
     Settings with unknown names are refused: here, or by `declare_joints` if the name may be that of a joint's
     parameter.
@@ -142,12 +142,11 @@ class ParameterTable:
         given = given_to(node, overrides)
         # rcl has no value for an empty list
         self._given = {name: lists.get(name) if value is None else value for name, value in given.items()}
-        self._declared: dict[str, Parameter] = {}
         self._known: dict[str, Parameter] = {}  # also those whose value at the start was refused
         self._translated: set[str] = set()
-        self._apply: Callable[[Values], Callable[[], None]] = lambda values: lambda: None
+        #: While the node is configured: checks all values after a change, and returns what makes it take effect.
+        self.prepare: Callable[[Values], Callable[[], None]] | None = None
         self._pending: tuple[Values, Callable[[], None]] | None = None
-        self._configured = False
         self.values: Values = MappingProxyType({})
         self._declare({p.name: p for p in self._schema if JOINT not in p.name})
         node.add_pre_set_parameters_callback(self._typed)
@@ -169,11 +168,11 @@ class ParameterTable:
     ) -> None:
         translated = translate(self._given, self._aliases, joints)
         self._translated |= translated.names
-        faults = list(translated.faults)
+        faults = translated.faults
         values = dict(self.values)
         self._known.update(parameters)
         for name, parameter in parameters.items():
-            if name in self._declared:
+            if name in values:
                 continue
             try:
                 agreed = translated.agreed(name, parameter.parse, self._given)
@@ -186,27 +185,18 @@ class ParameterTable:
                     )
                 )
                 values[name] = parameter.parse(name, listed(declared.value))
-                self._declared[name] = parameter
             except (ParameterError, InvalidParameterValueException) as error:  # the second: rclpy's check of the bounds
                 faults.append(str(error))
-        failed = [name for name in parameters if name not in self._declared]
+        failed = [name for name in parameters if name not in values]
         rest = [name for name in self._given if name not in self._translated and name not in failed]
         patterns = [*(p.name for p in self._schema), *(p.name for p in self._aliases)]
         if unknown := unclaimed(self._node, rest, patterns, joints, left_out):
-            faults.append(refusal(unknown, {*self._declared, *failed}))
+            faults.append(refusal(unknown, {*values, *failed}))
         self.values = MappingProxyType(values)
         if faults:
             raise ParameterError("; ".join(faults))
         if translated.without_effect:
             self._node.get_logger().info(f"settings without effect here: {', '.join(translated.without_effect)}")
-
-    def enable_changes(self, apply: Callable[[Values], Callable[[], None]]) -> None:
-        """Let changes take effect at run time: `apply` checks all values after one and returns what applies it."""
-        self._apply, self._configured = apply, True
-
-    def disable_changes(self) -> None:
-        """Let changes take effect when the node is configured next."""
-        self._apply, self._configured = lambda values: lambda: None, False
 
     def _typed(self, changes: Sequence[RosParameter]) -> list[RosParameter]:
         """The changes in the types of their parameters: `ros2 param set` sends `900` as an integer."""
@@ -222,38 +212,34 @@ class ParameterTable:
 
     def _check(self, changes: Sequence[RosParameter]) -> SetParametersResult:
         """Check changes: accepted, or refused with the reason."""
-        result = self._checked(changes)
-        if not result.successful:
+        self._pending = None
+        ours = [change for change in changes if change.name in self.values]  # rclpy declares some itself
+        try:
+            if any(change.name == "use_sim_time" for change in changes):  # declared by rclpy
+                raise ParameterError("parameter use_sim_time is read when the node starts; start it anew")
+            if ours:
+                self._pending = self._prepared({c.name: self._known[c.name].parse(c.name, listed(c.value))
+                                                for c in ours})  # fmt: skip
+        except RneDynamicsError as error:
             for change in changes:  # rclpy has put the refused type into the description
                 if self._node.has_parameter(change.name):
                     present = self._node.get_parameter(change.name)
                     self._node.describe_parameter(change.name).type = present.type_.value
-        return result
-
-    def _checked(self, changes: Sequence[RosParameter]) -> SetParametersResult:
-        self._pending = None
-        if any(change.name == "use_sim_time" for change in changes):  # declared by rclpy
-            return SetParametersResult(
-                successful=False, reason="parameter use_sim_time is read when the node starts; start it anew"
-            )
-        ours = [change for change in changes if change.name in self._declared]  # rclpy declares some itself
-        try:
-            if ours:
-                changed = {c.name: self._declared[c.name].parse(c.name, listed(c.value)) for c in ours}
-                self._refuse_fixed(changed)
-                candidate = MappingProxyType({**self.values, **changed})
-                self._pending = (candidate, self._apply(candidate))
-        except RneDynamicsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
-    def _refuse_fixed(self, changed: Values) -> None:
-        fixed = [n for n, value in changed.items() if self._declared[n].at_configure and value != self.values[n]]
-        if fixed and self._configured:
+    def _prepared(self, changed: Values) -> tuple[Values, Callable[[], None]]:
+        """All values after a change, and what makes it take effect; raises `RneDynamicsError` to refuse."""
+        values = MappingProxyType({**self.values, **changed})
+        if self.prepare is None:
+            return values, lambda: None
+        fixed = [n for n, value in changed.items() if self._known[n].at_configure and value != self.values[n]]
+        if fixed:
             raise ParameterError(
                 f"parameter {', '.join(fixed)} stays {', '.join(str(self.values[n]) for n in fixed)} while the node is "
                 "configured; deactivate it and clean it up, set the parameter, then configure and activate it again"
             )
+        return values, self.prepare(values)
 
     def _swap(self, _: Sequence[RosParameter]) -> None:
         if self._pending is None:

@@ -45,7 +45,13 @@ CONTACT: tuple[Parameter, ...] = (
 def contact_settings(robot: RigidRobot, values: Values, effort: Array) -> ContactSettings | None:
     """Settings of contact with limits `effort`, (n,); None where external efforts are not observed."""
     reaction, link = values["contact.reaction"], values["contact.link"]
-    why = unobserved(robot, values)
+    reasons = (
+        (not values["contact.observe"], "contact.observe is false"),
+        (robot.kind != "arm" or robot.nq != robot.n, "that needs an open arm on a fixed base"),
+        (values["base_motion.topic"], "that needs a base at rest, and base_motion.topic is set"),
+        ("coriolis" in values["hardware_compensates"], "hardware_compensates names coriolis"),
+    )
+    why = next((text for holds, text in reasons if holds), "")
     if why:
         if reaction != "none" or link:
             name = "contact.link" if link else "contact.reaction"
@@ -65,19 +71,6 @@ def contact_settings(robot: RigidRobot, values: Values, effort: Array) -> Contac
         ContactSettings, values, "contact.", observer=observer,
         threshold=np.where(given < 0.0, THRESHOLD_SHARE * effort, given),
     )
-
-
-def unobserved(robot: RigidRobot, values: Values) -> str:
-    """Why external efforts are not observed; empty where they are."""
-    if not values["contact.observe"]:
-        return "contact.observe is false"
-    if robot.kind != "arm" or robot.nq != robot.n:
-        return "that needs an open arm on a fixed base"
-    if values["base_motion.topic"]:
-        return "that needs a base at rest, and base_motion.topic is set"
-    if "coriolis" in values["hardware_compensates"]:
-        return "hardware_compensates names coriolis"
-    return ""
 
 
 #: Largest distance of the first setpoint from the arm if constraints.start is 0, rad or m.

@@ -31,8 +31,8 @@ from rne_dynamics.ros.parameters.table import COMMON, effort_limits, payload
 from rne_dynamics.ros.parameters.tracking import SCHEMA
 from rne_dynamics.ros.sessions.processes import (
     LOCKSTEP_TIMEOUT,
-    ArmProcesses,
     NodeProcess,
+    arm_processes,
     names_and_values,
     session_node,
     wait_until,
@@ -65,11 +65,6 @@ class ArmConfig:
         kept, arm, left_out = simulated(given)
         return cls(str(path), kept, arm | own, left_out)
 
-    def arm(self, robot: Robot, values: Values) -> Robot:
-        """The controlled robot, by the values of the controller's parameters, with the gravity of the simulated arm."""
-        gravity = self.simulator.get("gravity", ())
-        return (robot.with_gravity(gravity) if len(gravity) else robot).with_payload(payload(values))
-
     def with_parameters(self, given: Mapping[str, Any]) -> ArmConfig:
         """The same with these parameters of both nodes."""
         return replace(self, controller={**self.controller, **given}, simulator={**self.simulator, **given})
@@ -97,8 +92,6 @@ class ConfiguredArm:
     """Settings of a demo from a configuration; limits (n,), `friction` compensated, whether the arm `rubs`."""
 
     robot: Robot
-
-    effort: Array
     velocity: Array
     margin: Array
     gains: Gains
@@ -109,12 +102,13 @@ class ConfiguredArm:
     def of(cls, config: ArmConfig, machine: Robot) -> ConfiguredArm:
         """Of a configuration for a robot; raises as `ArmConfig.values`."""
         values = config.values(machine.rigid)
-        machine = config.arm(machine, values)
+        gravity = config.simulator.get("gravity", ())
+        machine = (machine.with_gravity(gravity) if len(gravity) else machine).with_payload(payload(values))
         robot = machine.rigid
-        limit, joints = effort_limits(robot, values), robot.joint_names
+        joints = robot.joint_names
         p, i, d = (per_joint(values, f"gains.{{joint}}.{k}", joints) for k in ("p", "i", "d"))
         return cls(
-            machine.with_effort_limit(limit), limit, velocity_limits(robot, values),
+            machine.with_effort_limit(effort_limits(robot, values)), velocity_limits(robot, values),
             per_joint(values, "limits.{joint}.position_margin", joints),
             Gains(p, i, d), values["friction_compensation"], bool(config.simulator.get("friction", True)),
         )
@@ -187,7 +181,7 @@ def run(session: Session, progress: Progress) -> tuple[Recording, ...]:
         recorder = SessionRecorder(node, NAMESPACE, SIMULATOR, CONTROLLER, session.joints, flexible=session.flexible)
         trajectories = node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", OFFERED)
         progress("starting simulator and controller", 0.0)
-        with ArmProcesses(NAMESPACE, parameters(session)) as arm:
+        with arm_processes(NAMESPACE, parameters(session)) as arm:
             processes = arm.processes
             arm.await_ready()
             wait_until(lambda: trajectories.get_subscription_count() > 0, PATIENCE, "the controller's topic", processes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +17,13 @@ from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.messages.publishers import FLOATS, write_stamp
+from rne_dynamics.ros.messages.publishers import FLOATS, force_message, write_stamp
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
-from rne_dynamics.ros.sessions.demonstration import ArmConfig
+from rne_dynamics.ros.sessions.demonstration import ArmConfig, Progress
 from rne_dynamics.ros.sessions.processes import (
     LOCKSTEP_TIMEOUT,
     ArmProcesses,
+    arm_processes,
     names_and_values,
     session_node,
     wait_until,
@@ -39,8 +39,6 @@ SIMULATOR, CONTROLLER = "simulator", "gravity_compensation"
 PUSH_NOTICE = 1.0
 #: States in which a start has failed.
 FAILED = (Mode.STOPPING.value, Mode.RELEASED.value, Mode.FAULT.value)
-
-Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +92,7 @@ def run(guidance: Guidance, progress: Progress) -> GuidedRun:
         modes = TopicRecorder(node, String, f"{CONTROLLER}/state", 50, latched=True)
         wrenches = node.create_publisher(WrenchStamped, f"{SIMULATOR}/wrench", QoSProfile(depth=WRENCHES))
         progress("starting simulator and gravity compensation", 0.0)
-        with ArmProcesses(NAMESPACE, parameters(guidance)) as arm:
+        with arm_processes(NAMESPACE, parameters(guidance)) as arm:
             arm.await_ready()
             wait_until(lambda: wrenches.get_subscription_count() > 0, PATIENCE, "the simulator's topic", arm.processes)
             wait_until(recorder.receives_everything, PATIENCE, STREAMS, arm.processes)
@@ -133,10 +131,8 @@ def _guide(
     end = begin + int(guidance.seconds * NANOSECONDS)
     for push in guidance.pushes:
         for at, force in ((push.begin, push.force), (push.end, np.zeros(3))):
-            message = WrenchStamped()
-            message.header.frame_id = push.link
+            message = force_message(push.link, force)
             write_stamp(message.header, begin + int(at * NANOSECONDS))
-            message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = force.tolist()
             wrenches.publish(message)
     for now in recorder.stamps_until(end, arm.processes):
         progress("guiding the arm", max(now - begin, 0) / max(end - begin, 1))

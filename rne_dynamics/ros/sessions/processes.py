@@ -137,29 +137,13 @@ def session_node(name: str, namespace: str) -> Iterator[Node]:
 
 
 class ArmProcesses:
-    """The processes of an arm, by name of module; leaving the context ends them, the first, the simulator, last."""
+    """The processes of an arm, the simulator first."""
 
-    def __init__(self, namespace: str, parameters: Mapping[str, Mapping[str, Any]]) -> None:
-        self._namespace, self._parameters = namespace, parameters
-        self._stack = contextlib.ExitStack()
+    def __init__(self) -> None:
+        self._began = time.monotonic()
         self.processes: list[NodeProcess] = []
-        #: Time until each process was ready, s.
+        #: Time until each process was ready, by name of module, s.
         self.ready: dict[str, float] = {}
-
-    def __enter__(self) -> ArmProcesses:
-        with contextlib.ExitStack() as stack:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            self._began = time.monotonic()
-            for name, values in self._parameters.items():
-                file = write_parameters(folder / f"{name}.yaml", values)
-                arguments = ["--ros-args", "--params-file", str(file), "-r", f"__ns:={self._namespace}"]
-                process = NodeProcess(name, [*arguments, "-r", f"/clock:={self._namespace}/clock"])
-                self.processes.append(stack.enter_context(process))
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._stack.close()
 
     def await_ready(self) -> None:
         """Wait until all are configured; raises `RneDynamicsError` if one ends."""
@@ -176,6 +160,20 @@ class ArmProcesses:
         for process in reversed(self.processes):
             if process.stop() != 0:
                 raise RneDynamicsError(f"the {process.module} process has not ended cleanly:\n{process.output()}")
+
+
+@contextlib.contextmanager
+def arm_processes(namespace: str, parameters: Mapping[str, Mapping[str, Any]]) -> Iterator[ArmProcesses]:
+    """Start processes by name of module, with their parameters; leaving the context ends them, the first one last."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        arm = ArmProcesses()
+        for name, values in parameters.items():
+            file = write_parameters(folder / f"{name}.yaml", values)
+            arguments = ["--ros-args", "--params-file", str(file), "-r", f"__ns:={namespace}"]
+            process = NodeProcess(name, [*arguments, "-r", f"/clock:={namespace}/clock"])
+            arm.processes.append(stack.enter_context(process))
+        yield arm
 
 
 def write_parameters(file: Path, parameters: Mapping[str, Any]) -> Path:

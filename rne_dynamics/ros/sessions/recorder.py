@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
+from rne_dynamics.control.control_law import TorqueTerms
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.tracking_verdict import Reports
 from rne_dynamics.model.inertia import Array
@@ -26,7 +27,11 @@ PATIENCE = 30.0
 #: What `SessionRecorder.receives_everything` awaits.
 STREAMS = "joint states, torque terms and the simulator's report"
 NO_REPORTS = Reports()
-TERMS = ("inertia", "coriolis", "gravity", "friction", "feedback")
+#: What is recorded of the simulator's report, and the factor that makes it SI.
+SIMULATOR_FIGURES = {
+    "answered": ("answered states", 1.0), "missed": ("missed replies", 1.0), "overruns": ("overruns", 1.0),
+    "p50": ("reply latency p50 (ms)", 1e-3), "p99": ("reply latency p99 (ms)", 1e-3),
+}
 
 
 class ControllerStatus(NamedTuple):
@@ -48,11 +53,6 @@ class ControllerStatus(NamedTuple):
     def locked(self) -> str:
         """Why it refuses motions; empty if it does not."""
         return self.values.get("motion locked", "")
-
-    @property
-    def clamp(self) -> str:
-        """Its text on the last limited effort."""
-        return self.values.get("last clamp", "")
 
     @property
     def speed(self) -> float:
@@ -116,7 +116,7 @@ class SessionRecorder:
     ) -> None:
         self.joints, self._simulator, self._controller = joints, f"{namespace}/{simulator}", f"{namespace}/{controller}"
         self.states = TopicRecorder(node, JointState, "joint_states")
-        self.terms = {t: TopicRecorder(node, JointState, f"{controller}/torque/{t}", 200) for t in TERMS}
+        self.terms = {t: TopicRecorder(node, JointState, f"{controller}/torque/{t}", 200) for t in TorqueTerms._fields}
         self.deflections = [TopicRecorder(node, JointState, f"{simulator}/deflections")] if flexible else []
         self.reports = TopicRecorder(node, DiagnosticArray, "/diagnostics", 20)
         self._streams = (self.states, *self.terms.values(), *self.deflections)
@@ -161,7 +161,7 @@ class SessionRecorder:
             processes,
         )
         reports = tuple(self._reports(self._controller))
-        return reports[0], next((report.clamp for report in reports if report.clamp), "")
+        return reports[0], next((clamp for report in reports if (clamp := report.values.get("last clamp"))), "")
 
     def decided(self) -> bool:
         """Whether the controller allows motion, or reports an error."""
@@ -187,19 +187,15 @@ class SessionRecorder:
         """The simulator's next report."""
         self.reports.drain()
         self.reports.samples = []
-        wait_until(lambda: bool(self._simulator_report()), PATIENCE, "the simulator's report", processes)
+        wait_until(self._simulator_report, PATIENCE, "the simulator's report", processes)
         return self._simulator_report()
 
     def _simulator_report(self) -> dict[str, float]:
-        for report in self._reports(self._simulator):
-            values = report.values
-            return {
-                "answered": float(values["answered states"]), "missed": float(values["missed replies"]),
-                "overruns": float(values["overruns"]),
-                "p50": 1e-3 * float(values["reply latency p50 (ms)"]),
-                "p99": 1e-3 * float(values["reply latency p99 (ms)"]),
-            }
-        return {}
+        """Of the simulator's latest report; empty before the first one."""
+        report = next(self._reports(self._simulator), None)
+        return {} if report is None else {
+            name: scale * float(report.values[key]) for name, (key, scale) in SIMULATOR_FIGURES.items()
+        }
 
     def take(
         self, begins: tuple[int, ...], simulator_report: dict[str, float], reports: Reports = NO_REPORTS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -110,7 +111,7 @@ class RunningNodes:
         #: Those that run now, and all that were found.
         self.by_name: dict[str, RunningNode] = {}
         self.known: dict[str, RunningNode] = {}
-        self._clients: dict[str, Any] = {}
+        self._client = cache(self._node.create_client)
         self._lists: dict[str, Request] = {}
         self._graph: frozenset[object] = frozenset()
         self._changed_at = time.monotonic()
@@ -197,9 +198,7 @@ class RunningNodes:
 
     def ask(self, kind: type, name: str, request: Any) -> Request:
         """Send a request to a service; does not wait."""
-        if name not in self._clients:
-            self._clients[name] = self._node.create_client(kind, name)
-        return Request(self._clients[name], request)
+        return Request(self._client(kind, name), request)
 
     def call(self, kind: type, name: str, request: Any) -> Any | None:
         """Call a service; its response, None if there is no answer."""
@@ -271,8 +270,9 @@ class RunningNodes:
             names = asked.response.result.names
             node.controlled = frozenset(name.split(".", 1)[1].rpartition(".")[0] for name in names) - {""}
         elif asked is None or asked.over():
-            request = ListParameters.Request(prefixes=["limits"])
-            self._lists[node.name] = self.ask(ListParameters, f"{node.name}/list_parameters", request)
+            self._lists[node.name] = self.ask(
+                ListParameters, f"{node.name}/list_parameters", ListParameters.Request(prefixes=["limits"])
+            )
 
     def _subscriptions(self, name: str, namespace: str) -> dict[str, list[str]]:
         """Topics that a node subscribes to, with their types; none if it is not discovered yet."""
@@ -386,8 +386,9 @@ def read_parameters(nodes: RunningNodes, controller: RunningNode, *names: str) -
 
 def _values(nodes: RunningNodes, controller: RunningNode, *names: str) -> list[Any]:
     """Values of parameters, in their order; none where one is not declared."""
-    request = GetParameters.Request(names=list(names))
-    response = nodes.call(GetParameters, f"{controller.name}/get_parameters", request)
+    response = nodes.call(
+        GetParameters, f"{controller.name}/get_parameters", GetParameters.Request(names=list(names))
+    )
     if response is None:
         raise ControlError(f"{controller.name} does not answer for its parameters ({names[0]}, …)")
     return [parameter_value_to_python(value) for value in response.values]
