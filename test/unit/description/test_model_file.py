@@ -259,7 +259,7 @@ SCHEMA_FAULTS = {
     ),
     "payload that no joint moves": (
         ("link: coupler, mass", "link: base_link, mass"),
-        "<text>:10: payload link: is 'base_link', which no joint moves, so that a payload there changes no effort; name",
+        "<text>:10: payload link: is 'base_link', which no joint moves, so that a payload there changes no*; name the",
     ),
     "payload without mass": (("mass: 2, ", ""), "<text>:10: payload: mass is missing: kg; write"),
     "payload inertia": (
