@@ -345,14 +345,14 @@ class ContactWatch:
         """Take a state at `stamp`, ns, and the effort that acted since the last, (n,); whether a contact has begun."""
         dt, self._stamp = (stamp - self._stamp) / NANOSECONDS, stamp
         constants, memory = self.settings.observer.constants, self._memory
-        if not self.observing or not 0.0 < dt <= OBSERVED_GAP:
-            watch_kernel(constants[0], q, qd, self._still, effort, *constants[1:], 0.0, memory)
-            self.observing, self.age, self._calm, self.joint, self._anew = True, 0.0, 0.0, -1, False
-            return False
-        if self._anew:
+        begun = self.observing and 0.0 < dt <= OBSERVED_GAP
+        if not begun or self._anew:
             self._anew, former = False, memory[EXTERNAL:].copy()
             watch_kernel(constants[0], q, qd, self._still, effort, *constants[1:], 0.0, memory)
-            memory[EXTERNAL:] = former
+            if begun:
+                memory[EXTERNAL:] = former
+            else:
+                self.observing, self.age, self._calm, self.joint = True, 0.0, 0.0, -1
             return False
         self.age += dt
         felt = watch_kernel(constants[0], q, qd, qdd, effort, *constants[1:], dt, memory)
