@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from types import MappingProxyType
 
@@ -188,30 +188,18 @@ class Shaped:
 
     trajectory: Trajectory
     shaper: InputShaper
-    duration: float = field(init=False)
-    _copies: tuple[tuple[float, float], ...] = field(init=False, repr=False)
-    _first: Reference = field(init=False, repr=False)
-    _last: Reference = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        own, shaper = self.trajectory, self.shaper
-        copies = tuple(zip(shaper.times.tolist(), shaper.amplitudes.tolist(), strict=True))
-        duration = own.duration + shaper.duration
-        set_fields(self, duration=duration, _copies=copies, _first=own.sample(-math.inf), _last=own.sample(math.inf))
+    @property
+    def duration(self) -> float:
+        """Time from start to end, s."""
+        return self.trajectory.duration + self.shaper.duration
 
     def sample(self, t: float) -> Reference:
         """The reference `t` seconds after the start; exactly the trajectory's ends, at rest, at and outside its own."""
-        if not t > 0.0:
-            return self._first
-        if t >= self.duration:
-            return self._last
-        q, qd, qdd = (np.zeros_like(self._first.q) for _ in range(3))
-        for delay, amplitude in self._copies:
-            there = self.trajectory.sample(t - delay)
-            q += amplitude * there.q
-            qd += amplitude * there.qd
-            qdd += amplitude * there.qdd
-        return Reference(q, qd, qdd)
+        if not 0.0 < t < self.duration:
+            return self.trajectory.sample(math.inf if t > 0.0 else -math.inf)
+        copies = zip(self.shaper.times.tolist(), self.shaper.amplitudes.tolist(), strict=True)
+        return Reference(*np.sum([A * np.array(self.trajectory.sample(t - delay)) for delay, A in copies], axis=0))
 
 
 def shaped_points(
