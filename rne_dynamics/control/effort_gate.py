@@ -155,7 +155,9 @@ class EffortGate:
             )
         if self.states.stale(now) or self.dead_reckoning:
             raise ControlError("no usable joint states: an arm that is not measured is not handed back")
-        self._hand_back(now, "recovery was requested")
+        self._blend_from = now  # the gate's own effort fades out
+        self._stop, self._asked = NO_STOP, False
+        self._enter(PASSING, "recovery was requested")
 
     # -- efforts of the controller ------------------------------------------------------------------------------------
 
@@ -225,10 +227,9 @@ class EffortGate:
         """Detect that joint states are missing; a take-over goes on without them."""
         if not self.states.stale(now) or self.dead_reckoning:
             return
-        doubted = self.states.doubted
         self.states.forget()
         if self.mode is STOPPING:
-            self._begin_dead_reckoning(now, for_good=doubted)
+            self._begin_dead_reckoning(now, for_good=self.states.doubted)
 
     @property
     def requested(self) -> bool:
@@ -316,12 +317,6 @@ class EffortGate:
             self._after = FAULT
             fastest = self.settings.limits.fastest(self.qd)
             self.let_go(now, f"{fastest} although the gate damps it: the effort goes to zero")
-
-    def _hand_back(self, now: float, cause: str) -> None:
-        """Pass efforts again; the gate's own effort fades out."""
-        self._blend_from = now if self.mode is STOPPING else math.nan
-        self._stop, self._asked = NO_STOP, False
-        self._enter(PASSING, cause)
 
     # -- inside -------------------------------------------------------------------------------------------------------
 

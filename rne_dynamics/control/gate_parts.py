@@ -120,10 +120,7 @@ class GateStates:
     """The last usable joint state and what is known of its stream. `limits`: what joint states can be."""
 
     def __init__(self, limits: StateLimits) -> None:
-        self._limits = limits
         self._filter = StateFilter(limits)
-        #: Whether the last refusal was one of `DOUBTED`.
-        self.doubted = False
         #: Position and velocity of the last usable state; shape (n,), the filter's own memory.
         self.q, self.qd = self._filter.place, self._filter.speed
         self.count_anew()
@@ -139,20 +136,19 @@ class GateStates:
         self._filter.restart()
         self.arrival = -math.inf
         self.good = 0
+        #: Whether the last refusal was one of `DOUBTED`.
         self.doubted = False
-        self._period, self._lag, self._new = UNKNOWN_PERIOD, 0.0, True
+        self._period, self._lag = UNKNOWN_PERIOD, 0.0
 
     def change(self, limits: StateLimits) -> None:
         """Other limits from the next state on; `ControlError` where they are for other joints."""
         self._filter.change(limits)
-        self._limits = limits
 
     def accept(
         self, stamp: int, now: float, q: Array, qd: Array, *, velocity_missing: bool = False,
         sequence: int | None = None,
     ) -> bool:
         """Whether a joint state is usable; arguments as for `StateFilter.accept`."""
-        self._new = False
         try:
             self._filter.accept(stamp, now, q, qd, velocity_missing=velocity_missing, sequence=sequence)
         except StateError as error:
@@ -163,7 +159,7 @@ class GateStates:
             step = min(now - self.arrival, LONGEST_GAP)
             self._period = max(step, self._period + FORGETTING * (step - self._period))
         estimated = velocity_missing or bool(self._filter.estimated)
-        self._lag = 1.0 / (2.0 * math.pi * self._limits.filter_frequency) if estimated else 0.0
+        self._lag = 1.0 / (2.0 * math.pi * self._filter.limits.filter_frequency) if estimated else 0.0
         self.good, self.doubted, self.arrival = self.good + 1, False, now
         return True
 
@@ -181,14 +177,12 @@ class GateStates:
 
     def stale(self, now: float) -> bool:
         """Whether the last usable state is too old at `now`, monotonic s."""
-        return now - self.arrival >= min(self._limits.timeout or math.inf, SILENCE)
+        return now - self.arrival >= min(self._filter.limits.timeout or math.inf, SILENCE)
 
     def forget(self) -> None:
         """The stream is lost: its next state may be anywhere."""
         self.good = 0
-        if not self._new:
-            self._filter.reset()
-            self._new = True
+        self._filter.reset()
 
 
 # -- efforts that the controller commands: checked, counted, and whether they still come -------------------------------
