@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory, Trajectory
 from rne_dynamics.errors import ControlError, TrajectoryError
-from rne_dynamics.model.inertia import Array, set_fields
+from rne_dynamics.model.inertia import Array, read_only, set_fields
 
 #: Impulses nearer than this fraction of a shaper's length are one: they differ by rounding.
 SAME_IMPULSE = 1e-12
@@ -61,8 +61,7 @@ class InputShaper:
                 "a shaper needs times that begin with 0 and increase, and as many amplitudes above 0 with the sum 1; "
                 f"given are {times.tolist()} s and {amplitudes.tolist()}"
             )
-        times.flags.writeable = amplitudes.flags.writeable = False
-        set_fields(self, times=times, amplitudes=amplitudes)
+        set_fields(self, times=read_only(times), amplitudes=read_only(amplitudes))
 
     @classmethod
     def zv(cls, frequency: ArrayLike, damping: ArrayLike = 0.0) -> InputShaper:

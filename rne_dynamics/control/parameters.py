@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.inertia import Array, read_only
 from rne_dynamics.model.mechanism import RigidRobot
 
 
@@ -46,8 +46,7 @@ def frozen_vector(
         allowed += [] if lowest == -np.inf else [f"at least {lowest:g}"]
         allowed += [] if highest == np.inf else [f"at most {highest:g}"]
         raise error(f"{what} of {joint_name(j, names)} is {array[j]}; it must be {', '.join(allowed) or 'a number'}")
-    array.flags.writeable = False
-    return array
+    return read_only(array)
 
 
 def check_number(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.control.parameters import frozen_vector, of_node
 from rne_dynamics.errors import ControlError
-from rne_dynamics.model.inertia import Array, set_fields
+from rne_dynamics.model.inertia import Array, read_only, set_fields
 from rne_dynamics.model.layout import columns
 
 
@@ -53,8 +53,10 @@ class StateLimits:
         continuous = np.array(self.continuous, dtype=np.bool_)
         if continuous.shape != (n,):
             raise ControlError(f"continuous has shape {continuous.shape}; there are {n} joints")
-        continuous.flags.writeable = False
-        set_fields(self, velocity=velocity, coulomb=coulomb, continuous=continuous, lateness=self.lateness or math.inf)
+        set_fields(
+            self, velocity=velocity, coulomb=coulomb, continuous=read_only(continuous),
+            lateness=self.lateness or math.inf,
+        )
         if not self.timeout >= 0.0:
             raise ControlError(f"state timeout is {self.timeout} s; it must not be negative (0 is never)")
         if not self.lateness > 0.0:

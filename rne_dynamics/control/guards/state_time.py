@@ -34,6 +34,7 @@ from rne_dynamics.control.guards.state_motion import ARRIVAL_JITTER, MOVE_FACTOR
 from rne_dynamics.control.motion.limits import turns_off_kernel
 from rne_dynamics.control.thresholds import STREAM_WINDOW
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.rows import copy_into
 
 #: States in a row that show that the clock was set back: the first many, or the second many within that time, s. Some
 #: network may deliver a few messages late together, and a slow stream has less than `state_timeout` for it.
@@ -84,8 +85,7 @@ def set_back(whole: NDArray[np.int64], clock: Array, table: Array, q: Array, sta
     if step < early and passed - step > early:
         whole[m.BACK], whole[m.BACK_STAMP], clock[m.BACK_AT] = 1, stamp, arrival
         clock[m.BACK_LATE], clock[m.BACK_BY] = late, passed - step
-        for j in range(q.shape[0]):
-            table[m.BACK_PLACE, j] = q[j]
+        copy_into(table[m.BACK_PLACE], q)
     return False
 
 
@@ -239,6 +239,5 @@ def continues(step: int, quiet: float) -> bool:
 @helper
 def redelivered(whole: NDArray[np.int64], sequence: int, stamp: int) -> bool:
     """Whether the message is one of the last of the sender followed, by number and stamp."""
-    if whole[m.KNOWN] == 0 or whole[m.STAMPED] == 0 or not 0 < stamp <= whole[m.STAMP]:
-        return False
-    return -LOST <= int(sequence - whole[m.SEQUENCE]) <= 0
+    known = whole[m.KNOWN] == 1 and whole[m.STAMPED] == 1 and 0 < stamp <= whole[m.STAMP]
+    return bool(known and -LOST <= int(sequence - whole[m.SEQUENCE]) <= 0)

@@ -72,10 +72,10 @@ class Tolerances:
 
     def __post_init__(self) -> None:
         set_fields(self, **{
-            name: _tolerances(getattr(self, name), self.joints, f"the {name.replace('_', ' ')} tolerance")
+            name: upper_bounds(getattr(self, name), self.joints, f"the {name.replace('_', ' ')} tolerance")
             for name in ("path", "goal", "path_velocity", "goal_velocity")
         }, **{
-            name: float(_tolerances([getattr(self, name)], (name,), "the tolerance")[0])
+            name: float(upper_bounds([getattr(self, name)], (name,), "the tolerance")[0])
             for name in ("stopped_velocity", "goal_time")
         })
 
@@ -111,7 +111,8 @@ class Tolerances:
         return position, velocity
 
 
-def _tolerances(value: ArrayLike, joints: tuple[str, ...], what: str) -> Array:
+def upper_bounds(value: ArrayLike, joints: tuple[str, ...], what: str) -> Array:
+    """One number or one for each joint, not negative; 0, no bound, is kept as infinity; (n,)."""
     array = frozen_vector(value, len(joints), what, lowest=0.0, finite=False, names=joints, error=ControlError)
     return np.where(array > 0.0, array, np.inf)
 

@@ -103,8 +103,6 @@ def retimed(
             f"the motion is {deviation:.3g} away from its path, and the tolerance is {tolerance:g}; choose a larger "
             "tolerance"
         )
-    if len(motions) == 1:
-        return motions[0]
     begins = np.cumsum([0.0, *(motion.duration for motion in motions[:-1])])
     times = np.concatenate([[0.0], *(t + motion.times[1:] for t, motion in zip(begins, motions, strict=True))])
     q, qd, qdd = (
