@@ -180,10 +180,9 @@ class ControlLaw(Protocol):
 
 def check_law(law: Any, robot: Any, what: str, *, base_moves: bool = False) -> None:
     """`ControlError` where an object is no `ControlLaw` for a robot, with what it lacks; `what` names it."""
-    kind = law.__name__ if isinstance(law, type) else type(law).__name__
     if isinstance(law, type):
-        raise ControlError(f"{what} is the class {kind}; give an object of it, as {kind}(robot)")
-    said = f"{what} is an object of {kind}, which is no control law"
+        raise ControlError(f"{what} is the class {law.__name__}; give an object of it, as {law.__name__}(robot)")
+    said = f"{what} is an object of {type(law).__name__}, which is no control law"
     loaded = hasattr(getattr(law, "robot", None), "joint_names")
     missing = [] if loaded else ["an attribute `robot`, the model as rne.load_urdf gives it"]
     method: Any = getattr(law, "law", None)

@@ -201,22 +201,14 @@ class PoseFollower:
         self._limits = np.array([limits.speed, limits.acceleration, limits.turn_speed, limits.turn_acceleration])
         self._work = work_for(robot.n)
         self._pose, self._twist, self._joints = np.zeros((1, FRAME_COLUMNS)), np.zeros((2, 3)), np.zeros((2, robot.n))
+        #: Positions and velocities, rad or m and per s; shape (n,) each.
+        self.q, self.qd = self._joints
         self._report = np.zeros(2)
         self.limit(bounds)
         #: Where the joints go first, (n,); None where the pose leads at once.
         self.detour: Array | None = None
         self.resting = False
         self._best, self._since = math.inf, 0.0
-
-    @property
-    def q(self) -> Array:
-        """Positions, rad or m; shape (n,)."""
-        return np.asarray(self._joints[0])
-
-    @property
-    def qd(self) -> Array:
-        """Velocities; shape (n,)."""
-        return np.asarray(self._joints[1])
 
     def posture_for(self, target: Array) -> Array | None:
         """A posture, (n,), through which the joints reach a pose; None if the straight way does, or none."""
@@ -242,7 +234,7 @@ class PoseFollower:
 
     def place(self, q: Array, qd: Array) -> None:
         """Begin at a state of the joints; the filtered pose moves with them."""
-        self._joints[0], self._joints[1] = q, qd
+        self.q[:], self.qd[:] = q, qd
         np.minimum(self._bounds[0], q, out=self._task.bounds[0])
         np.maximum(self._bounds[1], q, out=self._task.bounds[1])
         self._task.posture[:] = q
