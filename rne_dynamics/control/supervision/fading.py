@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from rne_dynamics.control.control_law import ControlLaw, Reference, TorqueTerms, terms_of
+from rne_dynamics.control.control_law import ControlLaw, Reference, TorqueTerms, call_own, terms_of
 from rne_dynamics.control.model_terms import holding_terms
 from rne_dynamics.control.parameters import check_parameters, parameter
 from rne_dynamics.control.thresholds import LONGEST_STEP
@@ -181,7 +181,7 @@ class LawChange:
 
     def finish(self, law: ControlLaw | None) -> None:
         """Let a law be in force at once."""
-        self._apply(law)
+        call_own(law, "apply_wrench", self._wrench)
         self.law = law
         self._former: list[_Former] = []
         self._next: ControlLaw | None = None
@@ -190,25 +190,17 @@ class LawChange:
     def act_after(self, delay: float, period: float) -> None:
         """Pass on the delay from a state until its effort acts, and the time between states, s."""
         for law in (self.law, self._next, *(former.law for former in self._former)):
-            own: Callable[[float, float], None] | None = getattr(law, "act_after", None)
-            if own is not None:
-                own(delay, period)
+            call_own(law, "act_after", delay, period)
 
     def apply_wrench(self, rows: Array) -> None:
         """Pass on a wrench, as of `WrenchFade.rows`, also to laws that are still to come."""
         self._wrench = rows
-        self._apply(self.law)
-        for former in self._former:
-            self._apply(former.law)
-
-    def _apply(self, law: ControlLaw | None) -> None:
-        own: Callable[[Array], None] | None = getattr(law, "apply_wrench", None)
-        if own is not None:
-            own(self._wrench)
+        for law in (self.law, *(former.law for former in self._former)):
+            call_own(law, "apply_wrench", rows)
 
     def begin(self, law: ControlLaw, integral: Array) -> None:
         """Let a law come into force, as fast as it says where the one before is of its class, and has its load."""
-        self._apply(law)
+        call_own(law, "apply_wrench", self._wrench)
         same = type(law) is type(self.law)
         if same and self.law is not None and self._next is None and relocked(law.robot, self.law.robot):
             self.law = law  # a small step, and where those joints go on moving the next one comes soon

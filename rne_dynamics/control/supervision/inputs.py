@@ -279,8 +279,8 @@ class ContactReaction:
             acted = np.average(efforts, axis=0, weights=np.diff([*times, machine.output.at]))
             self._bridged.clear()
         self._at = machine.output.at
-        if machine.settings.contact is None or (watch := self.watch) is None:
-            self._watch = None
+        watch = self.watch
+        if watch is None:
             return
         reaction = watch.settings.reaction
         if not self.read and reaction == "none" and self._tared is None:
