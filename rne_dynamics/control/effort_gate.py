@@ -39,7 +39,7 @@ from rne_dynamics.control.guards.effort_limiter import EFFORT, RATE, EffortLimit
 from rne_dynamics.control.guards.effort_limits import VelocityInForce
 from rne_dynamics.control.supervision.states import NO_STOP, Stage
 from rne_dynamics.control.thresholds import BACK, GAP, LONGEST_STEP, OVERSPEED
-from rne_dynamics.errors import ControlError, RneDynamicsError
+from rne_dynamics.errors import ControlError, RneDynamicsError, refuse
 from rne_dynamics.model.inertia import Array
 
 #: Multiple of a joint's velocity limit at which the gate takes over: beyond that at which a controller stops by itself.
@@ -145,16 +145,16 @@ class EffortGate:
             self._restart(now)
             self._enter(WAITING, "recovery was requested")
             return
-        if self.mode is not STOPPING:
-            raise ControlError(f"nothing to recover from: the gate is {self.mode.value}")
-        if self._dropped or self._ending:
-            raise ControlError(f"the arm is being released ({self.cause}); recover when the gate is released or fault")
-        if not self._alive(now):
-            raise ControlError(
-                f"no good effort within {self.settings.command_timeout:g} s: start the controller first"
-            )
-        if self.states.stale(now) or self.dead_reckoning:
-            raise ControlError("no usable joint states: an arm that is not measured is not handed back")
+        refuse(
+            ControlError,
+            (self.mode is not STOPPING, f"nothing to recover from: the gate is {self.mode.value}"),
+            (self._dropped or self._ending,
+             f"the arm is being released ({self.cause}); recover when the gate is released or fault"),
+            (not self._alive(now),
+             f"no good effort within {self.settings.command_timeout:g} s: start the controller first"),
+            (self.states.stale(now) or self.dead_reckoning,
+             "no usable joint states: an arm that is not measured is not handed back"),
+        )
         self._blend_from = now  # the gate's own effort fades out
         self._stop, self._asked = NO_STOP, False
         self._enter(PASSING, "recovery was requested")

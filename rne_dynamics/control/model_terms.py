@@ -247,18 +247,12 @@ def holding_terms(
     """(g(q), viscous torque of passive joints), (2, n), N·m or N; on a moving base g holds joints still on it."""
     if (mechanism := mechanism_of(robot)) is not None:
         return closed_holding_terms(mechanism, q, qd, posture, base_motion)
-    arm = robot.open_tree
-    if base_motion is not None:
-        still = np.zeros(robot.n)
-        if not np.isfinite(q).all():  # as of a base at rest: the effort limiter refuses it
-            return np.full((2, robot.n), np.nan)
-        return np.array([inverse_dynamics(arm, q, still, still, base_motion=base_motion), still])
-    terms = np.zeros((2, robot.n))
-    if arm.shares_code:
-        terms[0] = gravity_torque(arm, q) if np.isfinite(q).all() else np.nan
-        return terms
-    gravity_torque_kernel(arm_of(arm), q, terms[0])
-    return terms
+    if not np.isfinite(q).all():  # the effort limiter refuses it
+        return np.full((2, robot.n), np.nan)
+    arm, still = robot.open_tree, np.zeros(robot.n)
+    if base_motion is None:
+        return np.array([gravity_torque(arm, q), still])
+    return np.array([inverse_dynamics(arm, q, still, still, base_motion=base_motion), still])
 
 
 @kernel
