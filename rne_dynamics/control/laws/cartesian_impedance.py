@@ -46,7 +46,7 @@ from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
-from rne_dynamics.errors import ControlError
+from rne_dynamics.errors import ControlError, refuse
 from rne_dynamics.model.inertia import Array, set_fields
 from rne_dynamics.model.layout import BASE
 from rne_dynamics.model.mechanism import RigidRobot
@@ -276,10 +276,12 @@ class CartesianImpedance(Springs):
         link = self.link or max(links, key=lambda name: (links[name].body, list(links).index(name)))
         if robot.open_tree.link(link).body == BASE:
             raise ControlError(f"Cartesian impedance: link {link!r} does not move; give parameter link one that does")
-        for name, allowed in (("axes", ("base", "tool")), ("mode", ("impedance", "operational_space"))):
-            if getattr(self, name) not in allowed:
-                found = getattr(self, name)
-                raise ControlError(f"Cartesian impedance: {name} is {found!r}; allowed: {', '.join(allowed)}")
+        refuse(
+            ControlError,
+            (self.axes not in ("base", "tool"), f"Cartesian impedance: axes is {self.axes!r}; allowed: base, tool"),
+            (self.mode not in ("impedance", "operational_space"),
+             f"Cartesian impedance: mode is {self.mode!r}; allowed: impedance, operational_space"),
+        )  # fmt: skip
         checked: dict[str, Any] = {"tool": _vector(self.tool, "tool", -10.0, 3)}
         for name, lowest in (("damping_ratio", LEAST_RATIO), ("bandwidth", 0.0), ("stiffness", -np.inf)):
             checked[name] = _vector(getattr(self, name), name, lowest)
