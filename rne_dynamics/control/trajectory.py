@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.motion.path import ORDER, Path
 from rne_dynamics.control.parameters import check_number, frozen_vector, joint_name, measured
-from rne_dynamics.errors import TrajectoryError
+from rne_dynamics.errors import TrajectoryError, refuse
 from rne_dynamics.model.inertia import Array, Rebuilt, read_only, set_fields
 
 #: Refusal of points for which no polynomial is defined.
@@ -66,10 +66,12 @@ class SampledTrajectory(Rebuilt):
         positions = _matrix(self.positions, "positions", None, self.joint_names)
         times = _times(self.times, len(positions))
         names = self.joint_names
-        if names is not None and len(names) != positions.shape[1]:
-            raise TrajectoryError(f"{len(names)} joint names, but the positions have {positions.shape[1]} columns")
-        if self.accelerations is not None and self.velocities is None:
-            raise TrajectoryError(ACCELERATIONS_ALONE)
+        refuse(
+            TrajectoryError,
+            (names is not None and len(names) != positions.shape[1],
+             f"{len(names or ())} joint names, but the positions have {positions.shape[1]} columns"),
+            (self.accelerations is not None and self.velocities is None, ACCELERATIONS_ALONE),
+        )  # fmt: skip
         velocities, accelerations = (
             None if rows is None else _matrix(rows, what, positions.shape, names)
             for what, rows in (("velocities", self.velocities), ("accelerations", self.accelerations))
@@ -113,10 +115,13 @@ def _matrix(value: ArrayLike, what: str, shape: tuple[int, ...] | None, names: S
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise TrajectoryError(f"{what} are not a table of numbers; every point needs one for each joint") from None
-    if array.ndim != 2 or array.size == 0:
-        raise TrajectoryError(f"{what} have shape {array.shape}; it must be (points, joints), neither of them 0")
-    if shape is not None and array.shape != shape:
-        raise TrajectoryError(f"{what} have shape {array.shape}; the positions have {shape}, and they must agree")
+    refuse(
+        TrajectoryError,
+        (array.ndim != 2 or array.size == 0,
+         f"{what} have shape {array.shape}; it must be (points, joints), neither of them 0"),
+        (shape is not None and array.shape != shape,
+         f"{what} have shape {array.shape}; the positions have {shape}, and they must agree"),
+    )  # fmt: skip
     finite = np.isfinite(array)
     if not finite.all():
         point, joint = np.argwhere(~finite)[0].tolist()
@@ -241,10 +246,11 @@ def quintic_duration(
     """Shortest duration, at least `minimum`, for which a `Quintic` stays within `scale` of limits, (n,) or one, s."""
     a, b = _point(start, "the start"), _point(end, "the end")
     n = len(a)
-    if len(b) != n:
-        raise TrajectoryError(f"the start has {n} joints and the end {len(b)}; they must agree")
-    if not 0.0 < scale <= 1.0:
-        raise TrajectoryError(f"scale is {scale}; it must be above 0 and at most 1")
+    refuse(
+        TrajectoryError,
+        (len(b) != n, f"the start has {n} joints and the end {len(b)}; they must agree"),
+        (not 0.0 < scale <= 1.0, f"scale is {scale}; it must be above 0 and at most 1"),
+    )
     smallest = float(np.nextafter(0.0, 1.0))
     v = frozen_vector(velocity_limit, n, "the velocity limit", lowest=smallest, finite=False, error=TrajectoryError)
     u = frozen_vector(

@@ -18,7 +18,7 @@ from rne_dynamics.control.motion.path import Path
 from rne_dynamics.control.motion.takeover import BlendedPath, PathCheck, away, check_start, in_path_time, takeover
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.control.trajectory import ACCELERATIONS_ALONE, SampledTrajectory
-from rne_dynamics.errors import TrajectoryError
+from rne_dynamics.errors import TrajectoryError, refuse
 from rne_dynamics.model.inertia import Array
 
 #: Largest number of points. To accept so many for seven joints takes 0.4 s on the test machine and 50 MB, with
@@ -94,10 +94,11 @@ def read_points(names: Sequence[str], points: Sequence[Point], joints: tuple[str
                 f"point {k} has efforts other than 0; this controller computes them itself, leave them out"
             )
     tables = [_table(points, what, len(names)) for what in TABLES]
-    if tables[0] is None:
-        raise TrajectoryError(f"point 0 has 0 positions for {len(names)} joints; every joint needs one")
-    if tables[1] is None and tables[2] is not None:
-        raise TrajectoryError(ACCELERATIONS_ALONE)
+    refuse(
+        TrajectoryError,
+        (tables[0] is None, f"point 0 has 0 positions for {len(names)} joints; every joint needs one"),
+        (tables[1] is None and tables[2] is not None, ACCELERATIONS_ALONE),
+    )
     return Points(columns, times / NANOSECONDS, np.array([table for table in tables if table is not None]))
 
 
@@ -111,14 +112,14 @@ def check_count(points: int, joints: int) -> None:
 def _columns(names: Sequence[str], joints: tuple[str, ...]) -> Array:
     known = {joint: j for j, joint in enumerate(joints)}
     unknown = [n for n in names if n not in known]
-    if unknown:
-        shown = ", ".join(repr(n[:60]) for n in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
-        raise TrajectoryError(f"it names unknown joints: {shown}; the controller has {', '.join(joints)}")
-    if not names:
-        raise TrajectoryError(f"it has points but names no joints; the controller has {', '.join(joints)}")
+    shown = ", ".join(repr(n[:60]) for n in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
     twice = next((n for n in joints if list(names).count(n) > 1), None)
-    if twice is not None:
-        raise TrajectoryError(f"it names joint {twice!r} more than once; name each joint once")
+    refuse(
+        TrajectoryError,
+        (unknown, f"it names unknown joints: {shown}; the controller has {', '.join(joints)}"),
+        (not names, f"it has points but names no joints; the controller has {', '.join(joints)}"),
+        (twice is not None, f"it names joint {twice!r} more than once; name each joint once"),
+    )
     return np.array([known[n] for n in names], dtype=np.intp)
 
 

@@ -127,10 +127,8 @@ def _replacement(c: Array, T: float, lower: float, upper: float, velocity: float
         return None
     hardest = STEEPER * max(hardest, float(np.abs(_ACCELERATIONS @ (rate[1:] * np.arange(1.0, ORDER - 1))).max()) / T)
     mirrored = side * c  # so that the bound is above
-    if turning:
-        found = _turn(mirrored, T, upper if side > 0.0 else -lower, hardest)
-    else:
-        found = _slowed(mirrored, T, bound, hardest)
+    top = upper if side > 0.0 else -lower
+    found = _turn(mirrored, T, top, hardest) if turning else _slowed(mirrored, T, bound, hardest)
     return None if found is None else Replacement(found.knots, side * found.coefficients)
 
 

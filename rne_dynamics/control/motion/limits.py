@@ -15,7 +15,7 @@ from rne_dynamics.compiling.jit import helper
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.parameters import frozen_vector, of_node, parameter
 from rne_dynamics.control.thresholds import ABSURD, ALLOWANCE, ROUNDING
-from rne_dynamics.errors import ArgumentError, ControlError, TrajectoryError
+from rne_dynamics.errors import ArgumentError, ControlError, TrajectoryError, refuse
 from rne_dynamics.model.inertia import Array, set_fields
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.tree import JointKind, KinematicTree
@@ -224,12 +224,13 @@ _QUANTITY = re.compile(r"(.*?\d\.?)\s*([a-z]*)")
 def parse_goal(words: Sequence[str], robot: RigidRobot, lower: Array, upper: Array) -> dict[str, float]:
     """Position of each joint that words name, rad or m, within limits (n,): all named or none, else ArgumentError."""
     named = ["=" in word for word in words]
-    if not words:
-        raise ArgumentError("no goal is given; write JOINT=VALUE, or a VALUE for each joint, as in joint1=30deg")
-    if any(named) and not all(named):
-        raise ArgumentError("give either JOINT=VALUE for some joints or a VALUE for every joint, not both")
-    if not any(named) and len(words) != robot.n:
-        raise ArgumentError(f"{len(words)} values for {robot.n} joints ({', '.join(robot.joint_names)})")
+    refuse(
+        ArgumentError,
+        (not words, "no goal is given; write JOINT=VALUE, or a VALUE for each joint, as in joint1=30deg"),
+        (any(named) and not all(named), "give either JOINT=VALUE for some joints or a VALUE for every joint, not both"),
+        (not any(named) and len(words) != robot.n,
+         f"{len(words)} values for {robot.n} joints ({', '.join(robot.joint_names)})"),
+    )  # fmt: skip
     slides = sliding_joints(robot)
     goal: dict[str, float] = {}
     for word, default in zip(words, robot.joint_names, strict=False):

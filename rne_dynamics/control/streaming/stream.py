@@ -30,8 +30,8 @@ HORIZON, BEND = 2.0, 1.5
 LONGEST_HORIZON = 0.1
 #: Speed and acceleration, as fractions of the limits, below which the reference counts as at rest.
 REST_PART = 1e-4
-#: Braking time of an aim that rests, s.
-AT_ONCE = 1e-12
+#: Braking time of an aim that rests, s: not 0, so that parts of it are defined.
+NO_BRAKING = 1e-12
 #: Fraction of the period after which a setpoint says anything about velocity and acceleration.
 LEAST_STEP = 0.25
 
@@ -231,7 +231,7 @@ class Stream:
         slope = 1.5 * float((speed / (RESERVE * self._table[ACCELERATION])).max())
         bent = math.sqrt(6.0 * float((speed / (RESERVE * self._table[JERK])).max()))
         # the reference follows what the aim does one horizon ahead
-        self._line = stamp + round(self._horizon * NANOSECONDS), max(slope, bent, AT_ONCE)
+        self._line = stamp + round(self._horizon * NANOSECONDS), max(slope, bent, NO_BRAKING)
 
     def _along(self, stamp: int) -> Array:
         """The aim that brakes, at `stamp`, ns."""

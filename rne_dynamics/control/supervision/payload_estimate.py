@@ -20,12 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.control.model_terms import holding_terms, own_terms, rigid_terms
+from rne_dynamics.control.motion.limits import sliding_joints
 from rne_dynamics.control.parameters import check_parameters, parameter
 from rne_dynamics.dynamics.declared.arguments import arm_of
 from rne_dynamics.dynamics.derivatives.regressor import PARAMETERS, regressor
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import KIND, MASS, MOMENT, PARENT, PRISMATIC, VELOCITY_INDEX
+from rne_dynamics.model.layout import MASS, MOMENT, PARENT
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
 
@@ -113,9 +114,8 @@ def outermost_link(robot: RobotModel, body: int) -> str:
 
 def effort_units(robot: RigidRobot) -> tuple[str, ...]:
     """``"N m"`` or ``"N"`` for each joint."""
-    tree = robot.open_tree
-    sliding = {int(row[VELOCITY_INDEX]) for row in tree.topology if row[KIND] == PRISMATIC}
-    return tuple("N" if tree.joint_index(name) in sliding else "N m" for name in robot.joint_names)
+    sliding = sliding_joints(robot)
+    return tuple("N" if name in sliding else "N m" for name in robot.joint_names)
 
 
 # -- payload estimate from reported efforts minus the model's gravity, with its uncertainty ----------------------------

@@ -19,7 +19,7 @@ from rne_dynamics.control.supervision.fading import WrenchRates
 from rne_dynamics.control.supervision.payload_estimate import PayloadTest
 from rne_dynamics.control.supervision.states import StopPlan
 from rne_dynamics.control.thresholds import ASSUMED_RATE, LONGEST_DELAY
-from rne_dynamics.errors import ControlError
+from rne_dynamics.errors import ControlError, refuse
 from rne_dynamics.model.inertia import Array, read_only
 from rne_dynamics.model.mechanism import RigidRobot
 
@@ -139,25 +139,25 @@ class Settings:
         return self.stream_tolerances or Tolerances(self.robot.joint_names)
 
     def _check_laws(self) -> None:
-        if not isinstance(self.floating, GravityCompensation):
-            raise ControlError(f"floating is {type(self.floating).__name__}; hand guiding takes a GravityCompensation")
-        if isinstance(self.tracking, GravityCompensation):
-            raise ControlError(
-                "tracking is GravityCompensation, which follows no reference: the arm would drift off. Give it as "
-                "`floating`, and tracking=None for a controller that only floats"
-            )
+        refuse(
+            ControlError,
+            (not isinstance(self.floating, GravityCompensation),
+             f"floating is {type(self.floating).__name__}; hand guiding takes a GravityCompensation"),
+            (isinstance(self.tracking, GravityCompensation),
+             "tracking is GravityCompensation, which follows no reference: the arm would drift off. Give it as "
+             "`floating`, and tracking=None for a controller that only floats"),
+        )
         if self.tracking is not None:
             check_law(self.tracking, self.robot, "tracking", base_moves=self.base is not None)
 
     def _check_base(self) -> None:
         known = sorted(self.compensated & {"gravity", "coriolis"})
-        if known:
-            raise ControlError(
-                f"hardware_compensates names {', '.join(known)}, which the arm's electronics compute for a base at "
-                "rest; with base_motion.topic leave that out, and switch it off in the arm"
-            )
-        if self.command_delay > 0.0:
-            raise ControlError(
-                f"command_delay is {self.command_delay:g} s, but delays are compensated for a base at rest only; set "
-                "it to 0, or leave base_motion.topic empty"
-            )
+        refuse(
+            ControlError,
+            (known,
+             f"hardware_compensates names {', '.join(known)}, which the arm's electronics compute for a base at "
+             "rest; with base_motion.topic leave that out, and switch it off in the arm"),
+            (self.command_delay > 0.0,
+             f"command_delay is {self.command_delay:g} s, but delays are compensated for a base at rest only; set "
+             "it to 0, or leave base_motion.topic empty"),
+        )
