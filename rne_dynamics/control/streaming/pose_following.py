@@ -44,7 +44,7 @@ from rne_dynamics.dynamics.kinematics.pose_steps import (
 )
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
+from rne_dynamics.spatial.rows import matrix_at, product, put, put_matrix, vector_at
 from rne_dynamics.spatial.vector import Vector, add, compose, dot, rotation_of, scale, subtract
 
 #: Natural frequency of the filtered pose, rad/s, and gain with which the joints follow it, 1/s.
@@ -122,10 +122,7 @@ def _leashed(e: Vector, v: Vector, behind: Vector, length: float) -> tuple[Vecto
 @helper
 def _velocity(J: Array, qd: Array, row: int) -> Vector:
     """Three rows of J q̇."""
-    x, y, z = 0.0, 0.0, 0.0
-    for j in range(qd.shape[0]):
-        x, y, z = x + J[row, j] * qd[j], y + J[row + 1, j] * qd[j], z + J[row + 2, j] * qd[j]
-    return x, y, z
+    return product(J[row], qd), product(J[row + 1], qd), product(J[row + 2], qd)
 
 
 @helper

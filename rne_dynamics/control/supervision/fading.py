@@ -15,7 +15,7 @@ from rne_dynamics.control.parameters import check_parameters, parameter
 from rne_dynamics.control.thresholds import LONGEST_STEP
 from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import MASS, ROTOR
+from rne_dynamics.model.layout import MASS, ROTOR, same_masses
 from rne_dynamics.model.mechanism import RigidRobot
 
 #: Rows of a wrench, by the axes that it is given in.
@@ -93,18 +93,16 @@ def limited(wrench: Array, force: float, moment: float) -> tuple[Array, str]:
 LOAD_TIME, FASTEST_FADE = 0.2, 500.0
 
 
-def other_load(robot: RigidRobot, former: RigidRobot) -> bool:
-    """Whether two models differ in what their bodies weigh, and in nothing else."""
-    a, b = robot.open_tree.parameters, former.open_tree.parameters
-    if robot is former or a.shape != b.shape or np.array_equal(a, b):
-        return False
-    rest = np.r_[:MASS, ROTOR : a.shape[1]]
-    return np.array_equal(a[:, rest], b[:, rest])
-
-
 def relocked(robot: RigidRobot, former: RigidRobot) -> bool:
     """Whether bodies of two models are placed elsewhere, as with joints that are locked at other positions."""
-    return not (np.array_equal(robot.open_tree.parameters, former.open_tree.parameters) or other_load(robot, former))
+    a, b = robot.open_tree.parameters, former.open_tree.parameters
+    placed = np.r_[:MASS, ROTOR : a.shape[1]]
+    return not np.array_equal(a[:, placed], b[:, placed])
+
+
+def other_load(robot: RigidRobot, former: RigidRobot) -> bool:
+    """Whether two models differ in what their bodies weigh, and in nothing else."""
+    return not (same_masses(robot.open_tree.parameters, former.open_tree.parameters) or relocked(robot, former))
 
 
 class LoadChange:
