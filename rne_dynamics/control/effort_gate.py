@@ -184,11 +184,9 @@ class EffortGate:
 
     def _blended(self, now: float, effort: Array) -> Array:
         """The effort, and what is left of the gate's own while it hands the arm back."""
-        if math.isnan(self._blend_from):
-            return effort
         time = self.settings.hand_back_time
         part = (now - self._blend_from) / time if time > 0.0 else 1.0
-        if part >= 1.0:
+        if not part < 1.0:  # also where nothing is handed back: NaN
             self._blend_from = math.nan
             return effort
         try:

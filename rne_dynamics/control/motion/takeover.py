@@ -73,9 +73,9 @@ class BlendedPath:
         return out
 
     def departure(self, bounds: Array, first: int, last: int) -> tuple[int, Departure] | None:
-        """Where pieces of `base` from `first` up to `last`, −1 being the time before its knots, leave bounds (3, 2, n).
+        """Where pieces first leave bounds (3, 2, n), and of what: 0 position, 1 velocity, 2 acceleration.
 
-        And of what: 0 position, 1 velocity, 2 acceleration.
+        `first`, `last`: the first piece of `base`, −1 for the time before its first knot, and behind the last one.
         """
         found = np.zeros(2)
         which = _departure(

@@ -332,17 +332,21 @@ class LoadCheck:
         notes = not_seen(evidence)
         agree = not evidence.beyond(evidence.residual).any()
         loads = [estimate for estimate in evidence.estimates if estimate.significant]
+        robot, still = self._robot, np.zeros(self._robot.n)
+        gravity_at: Callable[[Array], Array] | None = (
+            None if robot.loops else lambda q: holding_terms(robot, q, still)[0]
+        )
         if agree and not loads:
             text = f"the arm's efforts{without} agree with the model's gravity{notes}"
             return LoadVerdict(True, checked, text)
         if agree:
-            causes, why = diagnose_pattern(replace(evidence, allowed=unsure.reach), loads, self._gravity_at())
+            causes, why = diagnose_pattern(replace(evidence, allowed=unsure.reach), loads, gravity_at)
             text = (
                 f"the arm's efforts{without} are within startup_check.tolerance of the model's gravity, but differ "
                 f"from it as a payload's would: {why}{notes}"
             )
         else:
-            causes, why = diagnose(evidence, self._gravity_at())
+            causes, why = diagnose(evidence, gravity_at)
             text = (
                 f"the arm's efforts{without} do not agree with the model's gravity: {worst_joints(evidence)}. "
                 f"{why}{notes}"
@@ -360,10 +364,3 @@ class LoadCheck:
             for flange in evidence.load.flanges
         )
         return replace(evidence, estimates=estimates), unsure
-
-    def _gravity_at(self) -> Callable[[Array], Array] | None:
-        """The function g(q) of an open arm."""
-        if self._robot.loops:
-            return None
-        robot, still = self._robot, np.zeros(self._robot.n)
-        return lambda q: holding_terms(robot, q, still)[0]
