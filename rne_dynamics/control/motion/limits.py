@@ -203,14 +203,11 @@ class MotionLimits(JointRanges):
 
     def bounds(self, now: Reference) -> Array:
         """Bounds of position, velocity, acceleration, (3, 2, n), from `now`; a joint outside moves no further out."""
-        bounds = np.empty((3, 2, len(self.joints)))
-        bounds[0, 0] = np.minimum(np.maximum(self.lower, -ABSURD) - POSITION_ALLOWANCE, now.q) - ROUNDING
-        bounds[0, 1] = np.maximum(np.minimum(self.upper, ABSURD) + POSITION_ALLOWANCE, now.q) + ROUNDING
-        fastest = np.minimum((1.0 + ALLOWANCE) * self.velocity, ABSURD)
-        bounds[1, 1] = np.maximum(fastest, np.abs(now.qd)) + ROUNDING
-        bounds[1, 0] = -bounds[1, 1]
-        bounds[2, 0], bounds[2, 1] = -ABSURD, ABSURD
-        return bounds
+        lower = np.minimum(np.maximum(self.lower, -ABSURD) - POSITION_ALLOWANCE, now.q) - ROUNDING
+        upper = np.maximum(np.minimum(self.upper, ABSURD) + POSITION_ALLOWANCE, now.q) + ROUNDING
+        fastest = np.maximum(np.minimum((1.0 + ALLOWANCE) * self.velocity, ABSURD), np.abs(now.qd)) + ROUNDING
+        hardest = np.full_like(now.q, ABSURD)
+        return np.array([(lower, upper), (-fastest, fastest), (-hardest, hardest)])
 
 
 # -- positions as typed: JOINT=VALUE for some joints or VALUE for all, rad or m or with a unit -------------------------

@@ -13,6 +13,7 @@ in it, and not a random one: an arm that sags rubs upwards at every joint).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -69,7 +70,7 @@ def gravity_load(robot: RigidRobot, q: Array, posture: Array | None = None) -> G
     columns = regressor(arm, q, still, still)
     weights = columns.reshape(arm.n, arm.bodies, PARAMETERS)[:, :, :4]
     bodies = np.einsum("jbk,bk->jb", weights, arm.parameters[:, MASS : MOMENT + 3])
-    return GravityLoad(torque, arm.gravity, _field(arm, q), _flanges(arm, columns), bodies)
+    return GravityLoad(torque, arm.gravity, _field(arm, q), tuple(_flanges(arm, columns)), bodies)
 
 
 def _field(robot: RobotModel, q: Array) -> Array:
@@ -82,15 +83,13 @@ def _field(robot: RobotModel, q: Array) -> Array:
     return np.ascontiguousarray(terms[:, 2].T)
 
 
-def _flanges(robot: RobotModel, regressor_rows: Array) -> tuple[Flange, ...]:
+def _flanges(robot: RobotModel, regressor_rows: Array) -> Iterator[Flange]:
     """One for each end of the arm; `regressor_rows` at rest, shape (n, 10·bodies)."""
-    found = []
     for body in end_bodies(robot):
         frame = robot.links[outermost_link(robot, body)]
         columns = np.array(regressor_rows[:, PARAMETERS * body : PARAMETERS * body + 4])
         columns[:, 0] += columns[:, 1:] @ frame.position
-        found.append(Flange(frame.name, float(robot.parameters[body, MASS]), columns, frame.rotation))
-    return tuple(found)
+        yield Flange(frame.name, float(robot.parameters[body, MASS]), columns, frame.rotation)
 
 
 def end_bodies(robot: RobotModel) -> tuple[int, ...]:
