@@ -283,9 +283,7 @@ class StreamLimits(JointRanges):
         jerk = np.where(jerk > 0.0, jerk, acceleration / JERK_TIME)
         check_number(self.start, "start of setpoints")
         check_parameters(self, "setpoints.")
-        table = np.empty((5, n))
-        table[LOWER], table[UPPER], table[VELOCITY] = self.lower, self.upper, velocity
-        table[ACCELERATION], table[JERK] = acceleration, jerk
+        table = np.array(np.broadcast_arrays(self.lower, self.upper, velocity, acceleration, jerk))
         set_fields(self, table=table, reach=self.start + self.timeout * velocity)
 
 
