@@ -38,7 +38,7 @@ from rne_dynamics.dynamics.newton_euler.newton_euler import (
     WEIGHT,
     momentum_terms_kernel,
 )
-from rne_dynamics.errors import ControlError
+from rne_dynamics.errors import ControlError, refuse
 from rne_dynamics.model.friction import SCALED, joint_friction, smooth_sign
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import same_masses
@@ -167,13 +167,15 @@ class MomentumObserver:
             )
         every_joint_driven(self.robot, "a momentum observer")
         check_parameters(self, "contact.")
-        if not 0.0 < self.ratio <= 1.0:
-            raise ControlError(f"ratio of the momentum observer is {self.ratio}; it must be above 0 and at most 1")
-        if unknown := sorted(self.compensated - {"gravity", "friction"}):
-            raise ControlError(
-                f"the momentum observer cannot leave out {', '.join(unknown)}, which hardware_compensates names; "
-                "allowed are gravity and friction"
-            )
+        unknown = sorted(self.compensated - {"gravity", "friction"})
+        refuse(
+            ControlError,
+            (not 0.0 < self.ratio <= 1.0,
+             f"ratio of the momentum observer is {self.ratio}; it must be above 0 and at most 1"),
+            (unknown,
+             f"the momentum observer cannot leave out {', '.join(unknown)}, which hardware_compensates names; "
+             "allowed are gravity and friction"),
+        )  # fmt: skip
 
     @cached_property
     def constants(self) -> tuple[Arm, Array, Array, Array]:
@@ -335,24 +337,25 @@ class ContactWatch:
 
     def tare(self) -> None:
         """Let the present external efforts be zero. Raises ControlError: none are observed, or a contact is felt."""
-        if not self.observing:
-            raise ControlError("no external efforts are observed: the arm must be driven")
-        if self.joint >= 0:
-            raise ControlError("a contact is felt: clear it first, or raise contact.<joint>.threshold")
+        refuse(
+            ControlError,
+            (not self.observing, "no external efforts are observed: the arm must be driven"),
+            (self.joint >= 0, "a contact is felt: clear it first, or raise contact.<joint>.threshold"),
+        )
         self._memory[OFFSET] = self._memory[EXTERNAL]
 
     def take(self, stamp: int, q: Array, qd: Array, effort: Array, qdd: Array) -> bool:
         """Take a state at `stamp`, ns, and the effort that acted since the last, (n,); whether a contact has begun."""
         dt, self._stamp = (stamp - self._stamp) / NANOSECONDS, stamp
         constants, memory = self.settings.observer.constants, self._memory
-        if not self.observing or not 0.0 < dt <= OBSERVED_GAP:
-            watch_kernel(constants[0], q, qd, self._still, effort, *constants[1:], 0.0, memory)
-            self.observing, self.age, self._calm, self.joint, self._anew = True, 0.0, 0.0, -1, False
-            return False
-        if self._anew:
+        begun = self.observing and 0.0 < dt <= OBSERVED_GAP
+        if not begun or self._anew:
             self._anew, former = False, memory[EXTERNAL:].copy()
             watch_kernel(constants[0], q, qd, self._still, effort, *constants[1:], 0.0, memory)
-            memory[EXTERNAL:] = former
+            if begun:
+                memory[EXTERNAL:] = former
+            else:
+                self.observing, self.age, self._calm, self.joint = True, 0.0, 0.0, -1
             return False
         self.age += dt
         felt = watch_kernel(constants[0], q, qd, qdd, effort, *constants[1:], dt, memory)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.control.thresholds import LONGEST_DELAY
 from rne_dynamics.dynamics.declared.arguments import BaseMotion
-from rne_dynamics.errors import ControlError, RneDynamicsError
+from rne_dynamics.errors import ControlError, RneDynamicsError, refuse
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 
@@ -180,10 +180,9 @@ class ControlLaw(Protocol):
 
 def check_law(law: Any, robot: Any, what: str, *, base_moves: bool = False) -> None:
     """`ControlError` where an object is no `ControlLaw` for a robot, with what it lacks; `what` names it."""
-    kind = law.__name__ if isinstance(law, type) else type(law).__name__
     if isinstance(law, type):
-        raise ControlError(f"{what} is the class {kind}; give an object of it, as {kind}(robot)")
-    said = f"{what} is an object of {kind}, which is no control law"
+        raise ControlError(f"{what} is the class {law.__name__}; give an object of it, as {law.__name__}(robot)")
+    said = f"{what} is an object of {type(law).__name__}, which is no control law"
     loaded = hasattr(getattr(law, "robot", None), "joint_names")
     missing = [] if loaded else ["an attribute `robot`, the model as rne.load_urdf gives it"]
     method: Any = getattr(law, "law", None)
@@ -282,13 +281,13 @@ def check_delay(law: ControlLaw | None, delay: float) -> None:
     """`ControlError` where `delay`, s, cannot be compensated with a law; 0 always can."""
     if not 0.0 <= delay <= LONGEST_DELAY:
         raise ControlError(f"command_delay is {delay} s; it must lie between 0 and {LONGEST_DELAY:g}")
-    if delay > 0.0 and law is not None and not getattr(law, "compensates_delay", False):
-        raise ControlError(
-            f"command_delay is {delay:g} s, but delays are compensated with ComputedTorque only, and the law is "
-            f"{type(law).__name__}. Set it to 0"
-        )
-    if delay > 0.0 and law is not None and law.robot.loops:
-        raise ControlError(
-            f"command_delay is {delay:g} s, but robot {law.robot.name!r} has closed loops: delays are "
-            "compensated for open arms only. Set it to 0"
-        )
+    if delay > 0.0 and law is not None:
+        refuse(
+            ControlError,
+            (not getattr(law, "compensates_delay", False),
+             f"command_delay is {delay:g} s, but delays are compensated with ComputedTorque only, and the law is "
+             f"{type(law).__name__}. Set it to 0"),
+            (law.robot.loops,
+             f"command_delay is {delay:g} s, but robot {law.robot.name!r} has closed loops: delays are "
+             "compensated for open arms only. Set it to 0"),
+        )  # fmt: skip

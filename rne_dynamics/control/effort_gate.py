@@ -39,7 +39,7 @@ from rne_dynamics.control.guards.effort_limiter import EFFORT, RATE, EffortLimit
 from rne_dynamics.control.guards.effort_limits import VelocityInForce
 from rne_dynamics.control.supervision.states import NO_STOP, Stage
 from rne_dynamics.control.thresholds import BACK, GAP, LONGEST_STEP, OVERSPEED
-from rne_dynamics.errors import ControlError, RneDynamicsError
+from rne_dynamics.errors import ControlError, RneDynamicsError, refuse
 from rne_dynamics.model.inertia import Array
 
 #: Multiple of a joint's velocity limit at which the gate takes over: beyond that at which a controller stops by itself.
@@ -145,17 +145,19 @@ class EffortGate:
             self._restart(now)
             self._enter(WAITING, "recovery was requested")
             return
-        if self.mode is not STOPPING:
-            raise ControlError(f"nothing to recover from: the gate is {self.mode.value}")
-        if self._dropped or self._ending:
-            raise ControlError(f"the arm is being released ({self.cause}); recover when the gate is released or fault")
-        if not self._alive(now):
-            raise ControlError(
-                f"no good effort within {self.settings.command_timeout:g} s: start the controller first"
-            )
-        if self.states.stale(now) or self.dead_reckoning:
-            raise ControlError("no usable joint states: an arm that is not measured is not handed back")
-        self._hand_back(now, "recovery was requested")
+        refuse(
+            ControlError,
+            (self.mode is not STOPPING, f"nothing to recover from: the gate is {self.mode.value}"),
+            (self._dropped or self._ending,
+             f"the arm is being released ({self.cause}); recover when the gate is released or fault"),
+            (not self._alive(now),
+             f"no good effort within {self.settings.command_timeout:g} s: start the controller first"),
+            (self.states.stale(now) or self.dead_reckoning,
+             "no usable joint states: an arm that is not measured is not handed back"),
+        )
+        self._blend_from = now  # the gate's own effort fades out
+        self._stop, self._asked = NO_STOP, False
+        self._enter(PASSING, "recovery was requested")
 
     # -- efforts of the controller ------------------------------------------------------------------------------------
 
@@ -182,11 +184,9 @@ class EffortGate:
 
     def _blended(self, now: float, effort: Array) -> Array:
         """The effort, and what is left of the gate's own while it hands the arm back."""
-        if math.isnan(self._blend_from):
-            return effort
         time = self.settings.hand_back_time
         part = (now - self._blend_from) / time if time > 0.0 else 1.0
-        if part >= 1.0:
+        if not part < 1.0:  # also where nothing is handed back: NaN
             self._blend_from = math.nan
             return effort
         try:
@@ -225,10 +225,9 @@ class EffortGate:
         """Detect that joint states are missing; a take-over goes on without them."""
         if not self.states.stale(now) or self.dead_reckoning:
             return
-        doubted = self.states.doubted
         self.states.forget()
         if self.mode is STOPPING:
-            self._begin_dead_reckoning(now, for_good=doubted)
+            self._begin_dead_reckoning(now, for_good=self.states.doubted)
 
     @property
     def requested(self) -> bool:
@@ -316,12 +315,6 @@ class EffortGate:
             self._after = FAULT
             fastest = self.settings.limits.fastest(self.qd)
             self.let_go(now, f"{fastest} although the gate damps it: the effort goes to zero")
-
-    def _hand_back(self, now: float, cause: str) -> None:
-        """Pass efforts again; the gate's own effort fades out."""
-        self._blend_from = now if self.mode is STOPPING else math.nan
-        self._stop, self._asked = NO_STOP, False
-        self._enter(PASSING, cause)
 
     # -- inside -------------------------------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.assembly import assemble, nearest_state
 from rne_dynamics.closed_chain.independence import generic_rank, independent_joints
-from rne_dynamics.closed_chain.inverse_dynamics import closed_mass_matrix, motor_inertia
+from rne_dynamics.closed_chain.inverse_dynamics import MotorInertia, closed_mass_matrix, motor_inertia
 from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.parameters import joint_name
 from rne_dynamics.control.thresholds import CALM, SAFETY
@@ -40,17 +40,8 @@ from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.model.robot import RobotModel
 
 
-class JointInertia(NamedTuple):
-    """Inertia of a robot's joints in one posture."""
-
-    #: M(q)⁻¹, or what takes its place where there is none: accelerations of the joints for unit efforts, which damping
-    #: has to be stable with. 1/(kg·m²) or 1/kg; shape (n, n).
-    inverse: Array
-    #: What each joint feels while all others are held, as far as they can be; kg·m² or kg, shape (n,).
-    held: Array
-    #: Projection of efforts on their part that moves the robot: the identity but for more motors than freedoms; shape
-    #: (n, n).
-    moving: Array
+class JointInertia(MotorInertia):
+    """Inertia of a robot's joints in one posture; of independent joints M(q)⁻¹, its diagonal, and the identity."""
 
     @property
     def felt(self) -> Array:

@@ -108,12 +108,9 @@ def sampled_poles(p: float, i: float, d: float, period: float) -> Array:
     """Poles z of one joint's error with the period T, s, complex; those that gains of 0 leave at 1 are left out."""
     T = period
     A = np.array([[1.0, T, 0.5 * T * T, 0.0], [0.0, 1.0, T, 0.0], [-p, -d, 0.0, -i], [T, 0.0, 0.0, 1.0]])
-    if i > 0.0:
-        kept = [0, 1, 2, 3]
-    elif p > 0.0:
-        kept = [0, 1, 2]
-    else:
-        kept = [1, 2] if d > 0.0 else []
+    placed = p > 0.0 or i > 0.0
+    moved = placed or d > 0.0
+    kept = np.flatnonzero([placed, moved, moved, i > 0.0])
     return np.linalg.eigvals(A[np.ix_(kept, kept)]).astype(complex)
 
 

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from rne_dynamics.control.felt_inertia import joint_inertia, stable_damping
-from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_filter import DOUBTED, StateFilter
 from rne_dynamics.control.guards.state_limits import StateLimits
-from rne_dynamics.control.parameters import check_parameters, parameter
+from rne_dynamics.control.model_terms import holding_terms
+from rne_dynamics.control.parameters import check_parameters, every_joint_driven, parameter
 from rne_dynamics.control.supervision.settings import check_compensated
 from rne_dynamics.control.supervision.states import StopPlan
 from rne_dynamics.control.thresholds import INERTIA_PERIOD, LARGEST, LONGEST_GAP
@@ -120,10 +120,7 @@ class GateStates:
     """The last usable joint state and what is known of its stream. `limits`: what joint states can be."""
 
     def __init__(self, limits: StateLimits) -> None:
-        self._limits = limits
         self._filter = StateFilter(limits)
-        #: Whether the last refusal was one of `DOUBTED`.
-        self.doubted = False
         #: Position and velocity of the last usable state; shape (n,), the filter's own memory.
         self.q, self.qd = self._filter.place, self._filter.speed
         self.count_anew()
@@ -139,20 +136,19 @@ class GateStates:
         self._filter.restart()
         self.arrival = -math.inf
         self.good = 0
+        #: Whether the last refusal was one of `DOUBTED`.
         self.doubted = False
-        self._period, self._lag, self._new = UNKNOWN_PERIOD, 0.0, True
+        self._period, self._lag = UNKNOWN_PERIOD, 0.0
 
     def change(self, limits: StateLimits) -> None:
         """Other limits from the next state on; `ControlError` where they are for other joints."""
         self._filter.change(limits)
-        self._limits = limits
 
     def accept(
         self, stamp: int, now: float, q: Array, qd: Array, *, velocity_missing: bool = False,
         sequence: int | None = None,
     ) -> bool:
         """Whether a joint state is usable; arguments as for `StateFilter.accept`."""
-        self._new = False
         try:
             self._filter.accept(stamp, now, q, qd, velocity_missing=velocity_missing, sequence=sequence)
         except StateError as error:
@@ -163,7 +159,7 @@ class GateStates:
             step = min(now - self.arrival, LONGEST_GAP)
             self._period = max(step, self._period + FORGETTING * (step - self._period))
         estimated = velocity_missing or bool(self._filter.estimated)
-        self._lag = 1.0 / (2.0 * math.pi * self._limits.filter_frequency) if estimated else 0.0
+        self._lag = 1.0 / (2.0 * math.pi * self._filter.limits.filter_frequency) if estimated else 0.0
         self.good, self.doubted, self.arrival = self.good + 1, False, now
         return True
 
@@ -181,14 +177,12 @@ class GateStates:
 
     def stale(self, now: float) -> bool:
         """Whether the last usable state is too old at `now`, monotonic s."""
-        return now - self.arrival >= min(self._limits.timeout or math.inf, SILENCE)
+        return now - self.arrival >= min(self._filter.limits.timeout or math.inf, SILENCE)
 
     def forget(self) -> None:
         """The stream is lost: its next state may be anywhere."""
         self.good = 0
-        if not self._new:
-            self._filter.reset()
-            self._new = True
+        self._filter.reset()
 
 
 # -- efforts that the controller commands: checked, counted, and whether they still come -------------------------------
@@ -235,9 +229,11 @@ class GateHold:
     """Gravity torque, 0 if `weightless`, and stable damping, `rate` 1/s over felt inertia, of an arm or mechanism."""
 
     def __init__(self, robot: RigidRobot, rate: float, *, weightless: bool) -> None:
+        every_joint_driven(robot, "gravity compensation")
         self.robot, self.rate, self.weightless = robot, rate, weightless
         self._loops = follower(robot)
-        self._law = GravityCompensation(robot, np.zeros(robot.n))
+        #: Damping in use, N·m·s/rad or N·s/m; shape (n,).
+        self.damping = np.zeros(robot.n)
         #: Gravity torque at the last `effort`, N·m or N; shape (n,).
         self.gravity = np.zeros(robot.n)
         self.renew()
@@ -263,22 +259,17 @@ class GateHold:
     def update_inertia(self, q: Array, delay: float) -> None:
         """Update the damping for the posture `q`, (n,), and a delay, s; errors as for `joint_inertia`."""
         inertia = joint_inertia(self.robot, q, self._posture)
-        self._law = GravityCompensation(self.robot, stable_damping(inertia, self.rate, delay))
+        self.damping = stable_damping(inertia, self.rate, delay)
 
     def effort(self, now: float, q: Array, qd: Array, delay: float) -> Array:
-        """Gravity torque and damping at a state, (n,); errors as for the law and `joint_inertia`."""
+        """Gravity torque and damping at a state, (n,); errors as for `holding_terms` and `joint_inertia`."""
         if now >= self._update_at:
             self.update_inertia(q, delay)
             self._update_at = now + INERTIA_PERIOD
         self.gravity, damping = self.torque(q, qd)
         return self.gravity + damping
 
-    @property
-    def damping(self) -> Array:
-        """Damping in use, N·m·s/rad or N·s/m; shape (n,)."""
-        return self._law.damping
-
     def torque(self, q: Array, qd: Array) -> tuple[Array, Array]:
-        """Gravity torque and damping torque at a state, N·m or N; shape (n,) each; errors as for the law."""
-        terms = self._law.law(q, qd, posture=self._posture)
-        return (np.zeros(self.robot.n) if self.weightless else terms.gravity), terms.feedback
+        """Gravity torque and damping torque at a state, N·m or N; shape (n,) each; errors as for `holding_terms`."""
+        gravity, _ = holding_terms(self.robot, q, qd, self._posture)
+        return (np.zeros(self.robot.n) if self.weightless else gravity), -self.damping * qd

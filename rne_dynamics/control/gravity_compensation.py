@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from rne_dynamics.control.control_law import Reference, TorqueTerms
 from rne_dynamics.control.model_terms import holding_terms
-from rne_dynamics.control.parameters import every_joint_driven, frozen_vector, measured
-from rne_dynamics.control.tracking_law import FrictionCompensation
+from rne_dynamics.control.parameters import frozen_vector, measured
+from rne_dynamics.control.tracking_law import CompensatesFriction, FrictionCompensation
 from rne_dynamics.dynamics.declared.arguments import BaseMotion
-from rne_dynamics.model.friction import JointFriction, joint_friction
 from rne_dynamics.model.inertia import Array, set_fields
 from rne_dynamics.model.mechanism import RigidRobot
 
 
 @dataclass(frozen=True, eq=False)
-class GravityCompensation:
+class GravityCompensation(CompensatesFriction):
     """τ = g(q) − D q̇ + friction.
 
     On a moving base whose motion is known, g(q) holds the joints still on it: with gravity turned into its axes, its
@@ -48,16 +48,15 @@ class GravityCompensation:
     damping: Array
     friction_compensation: FrictionCompensation | None = None
     viscous_part: Array | float = 1.0
-    _friction: JointFriction = field(init=False, repr=False)
+    name: ClassVar[str] = "gravity compensation"
 
     def __post_init__(self) -> None:
-        every_joint_driven(self.robot, "gravity compensation")
+        super().__post_init__()
         damping = frozen_vector(self.damping, self.robot.n, "damping", lowest=0.0, names=self.robot.joint_names)
         part = frozen_vector(
             self.viscous_part, self.robot.n, "viscous part", lowest=0.0, highest=1.0, names=self.robot.joint_names
         )
-        friction = joint_friction(self.robot)
-        friction = friction._replace(viscous=part * friction.viscous)
+        friction = self._friction._replace(viscous=part * self._friction.viscous)
         set_fields(self, damping=damping, viscous_part=part, _friction=friction)
 
     def law(
@@ -83,8 +82,5 @@ class GravityCompensation:
         n = self.robot.n
         q, qd = measured(q, n, "q"), measured(qd, n, "qd")
         gravity, passive = holding_terms(self.robot, q, qd, posture, base_motion)
-        if self.friction_compensation is None:
-            friction = np.zeros(n)
-        else:
-            friction = self.friction_compensation.torque(self._friction, qd, self.viscous_part * passive)
+        friction = self.friction_torque(qd, self.viscous_part * passive)
         return TorqueTerms(np.zeros(n), np.zeros(n), gravity, friction, -self.damping * qd)

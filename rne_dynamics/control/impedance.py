@@ -26,7 +26,7 @@ from rne_dynamics.control.thresholds import OVERSPEED
 from rne_dynamics.control.tracking_law import KernelLaw
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.cholesky import backward, forward, jacobi, reduced
-from rne_dynamics.spatial.rows import product
+from rne_dynamics.spatial.rows import add_scaled, product, transposed_times
 
 #: Damping of a mode over the rate, and mode over the rate for a damping ratio of 1, at which it counts as too fast:
 #: damping of more is felt as noise and late, a mode with less of it gains energy from a delay of one period.
@@ -75,30 +75,26 @@ def put_impedance(
 
     L (n, n): Cholesky factor of the inertia, M = L Lᵀ. K (n, n): stiffness, not negative definite. `uniform`: damping
     ratio of all springs; if it is 0 Z (n, n) counts: K with each of its springs times its damping ratio, and a mode has
-    the mean by its elastic energy. `spring` (n,): torque of the springs. `velocity` (3, n): desired less measured,
-    desired, and its limits. These two are overwritten.
+    the mean by its elastic energy. `spring` (n,): torque of the springs, which is overwritten. `velocity` (3, n):
+    desired less measured, desired, and its limits.
 
     As a mode comes near the velocity limit of a joint in it, its force ends, as steeply as the rate can damp.
     """
     n = L.shape[0]
-    A, V, x = np.empty((n, n)), np.empty((n, n)), np.empty(n)
+    A, V, x, turned = np.empty((n, n)), np.empty((n, n)), np.empty(n), np.empty((2, n))
     reduced(L, K, A)
     jacobi(A, V, ALMOST)
     forward(L, spring)
-    for i in range(n):
-        torque[i] = damping[i] = 0.0
-        for row in range(2):  # Lᵀ velocity
-            entry = 0.0
-            for k in range(i, n):
-                entry += L[k, i] * velocity[row, k]
-            velocity[row, i] = entry
+    torque[:] = 0.0
+    damping[:] = 0.0
+    for row in range(2):
+        transposed_times(L, velocity[row], turned[row])
     for m in range(n):
         square = A[m, m]
         force = product(V[m], spring)
         if square > 0.0:
             ratio, slow = uniform, 0.0
-            for k in range(n):
-                x[k] = V[m, k]
+            x[:] = V[m]
             backward(L, x)  # motion of the joints at a speed of the mode of 1
             for j in range(n):
                 slow = max(slow, abs(x[j]) / velocity[2, j])
@@ -112,7 +108,7 @@ def put_impedance(
                 force *= fastest * fastest / square
                 omega = fastest
             damper = 2.0 * ratio * omega
-            lag, aim = product(V[m], velocity[0]), product(V[m], velocity[1])
+            lag, aim = product(V[m], turned[0]), product(V[m], turned[1])
             force += damper * lag
             if slow > 0.0:
                 quick, speed = DAMPED * rate, aim - lag
@@ -121,14 +117,9 @@ def put_impedance(
             for j in range(n):
                 entry = product(L[j, : j + 1], V[m])
                 damping[j] += damper * entry * entry
-        for k in range(n):
-            torque[k] += V[m, k] * force
-    for back in range(n):
-        i = n - 1 - back
-        entry = 0.0
-        for k in range(i + 1):
-            entry += L[i, k] * torque[k]
-        torque[i] = entry
+        add_scaled(torque, force, V[m])
+    for i in range(n - 1, -1, -1):
+        torque[i] = product(L[i, : i + 1], torque[: i + 1])
 
 
 @helper
@@ -143,10 +134,7 @@ def put_bounded(table: Array, q: Array, reference: Reference, terms: Array) -> N
         held[j] = HELD_FRICTION * table[SPEED, j] * terms[4, j]
     put_friction(table, q, reference, terms)
     for j in range(n):
-        if terms[3, j] > held[j]:
-            terms[3, j] = held[j]
-        elif terms[3, j] < -held[j]:
-            terms[3, j] = -held[j]
+        terms[3, j] = min(max(terms[3, j], -held[j]), held[j])
 
 
 class Springs(KernelLaw, ABC):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from types import MappingProxyType
 
@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory, Trajectory
 from rne_dynamics.errors import ControlError, TrajectoryError
-from rne_dynamics.model.inertia import Array, set_fields
+from rne_dynamics.model.inertia import Array, read_only, set_fields
 
 #: Impulses nearer than this fraction of a shaper's length are one: they differ by rounding.
 SAME_IMPULSE = 1e-12
@@ -61,8 +61,7 @@ class InputShaper:
                 "a shaper needs times that begin with 0 and increase, and as many amplitudes above 0 with the sum 1; "
                 f"given are {times.tolist()} s and {amplitudes.tolist()}"
             )
-        times.flags.writeable = amplitudes.flags.writeable = False
-        set_fields(self, times=times, amplitudes=amplitudes)
+        set_fields(self, times=read_only(times), amplitudes=read_only(amplitudes))
 
     @classmethod
     def zv(cls, frequency: ArrayLike, damping: ArrayLike = 0.0) -> InputShaper:
@@ -188,30 +187,18 @@ class Shaped:
 
     trajectory: Trajectory
     shaper: InputShaper
-    duration: float = field(init=False)
-    _copies: tuple[tuple[float, float], ...] = field(init=False, repr=False)
-    _first: Reference = field(init=False, repr=False)
-    _last: Reference = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        own, shaper = self.trajectory, self.shaper
-        copies = tuple(zip(shaper.times.tolist(), shaper.amplitudes.tolist(), strict=True))
-        duration = own.duration + shaper.duration
-        set_fields(self, duration=duration, _copies=copies, _first=own.sample(-math.inf), _last=own.sample(math.inf))
+    @property
+    def duration(self) -> float:
+        """Time from start to end, s."""
+        return self.trajectory.duration + self.shaper.duration
 
     def sample(self, t: float) -> Reference:
         """The reference `t` seconds after the start; exactly the trajectory's ends, at rest, at and outside its own."""
-        if not t > 0.0:
-            return self._first
-        if t >= self.duration:
-            return self._last
-        q, qd, qdd = (np.zeros_like(self._first.q) for _ in range(3))
-        for delay, amplitude in self._copies:
-            there = self.trajectory.sample(t - delay)
-            q += amplitude * there.q
-            qd += amplitude * there.qd
-            qdd += amplitude * there.qdd
-        return Reference(q, qd, qdd)
+        if not 0.0 < t < self.duration:
+            return self.trajectory.sample(math.inf if t > 0.0 else -math.inf)
+        copies = zip(self.shaper.times.tolist(), self.shaper.amplitudes.tolist(), strict=True)
+        return Reference(*np.sum([A * np.array(self.trajectory.sample(t - delay)) for delay, A in copies], axis=0))
 
 
 def shaped_points(

@@ -32,18 +32,12 @@ class Measured(NamedTuple):
     stamp: int
 
 
-class _Seen(NamedTuple):
-    position: float
-    stamp: int
-    at: float
-
-
 class LockedJoints:
     """Decides where the model has joints locked, first `at`, rad or m by name; those `continuous` may wrap."""
 
     def __init__(self, at: Mapping[str, float], continuous: Collection[str] = ()) -> None:
         self._at, self._continuous = dict(at), frozenset(continuous)
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, tuple[Measured, float]] = {}  # and when
         self._fast: dict[str, tuple[float, float]] = {}  # speed, and when
         self._relocked_at = -math.inf
 
@@ -55,18 +49,15 @@ class LockedJoints:
     def update(self, now: float, measured: Mapping[str, Measured]) -> dict[str, float]:
         """Take what was measured at `now`, s, every 0.05 to 0.1 s; the positions to lock at, empty for no change."""
         for name in self._at.keys() & measured.keys():
-            position, stamp = measured[name]
-            if math.isfinite(position):
-                self._take(name, position, stamp, now)
-        moved = {
-            name: seen.position for name, seen in self._seen.items()
-            if abs(self._way(name, self._at[name], seen.position)) > STEP
-        }  # fmt: skip
+            if math.isfinite(measured[name].position):
+                self._take(name, measured[name], now)
+        places = {name: seen.position for name, (seen, _) in self._seen.items()}
+        moved = any(abs(self._way(name, self._at[name], place)) > STEP for name, place in places.items())
         if not moved or now - self._relocked_at < LOCK_PERIOD:
             return {}
         self._relocked_at = now
         # the others too: it costs nothing, and the model is where everything was measured
-        self._at |= {name: seen.position for name, seen in self._seen.items()}
+        self._at |= places
         return self.at
 
     def too_fast(self, now: float) -> str:
@@ -83,29 +74,29 @@ class LockedJoints:
         """Position at which each joint is locked, and whether it was measured; empty where none is locked."""
         words = []
         for name, position in self._at.items():
-            seen = self._seen.get(name)
-            if seen is None:
+            age = now - self._seen[name][1] if name in self._seen else math.inf
+            if math.isinf(age):
                 how = "not measured"
-            elif now - seen.at > OLD_POSITION:
-                how = f"measured {now - seen.at:.1f} s ago"
+            elif age > OLD_POSITION:
+                how = f"measured {age:.1f} s ago"
             else:
                 how = "measured"
             words.append(f"{name} at {position:.4g} ({how})")
         return ", ".join(words)
 
-    def _take(self, name: str, position: float, stamp: int, now: float) -> None:
-        before = self._seen.get(name)
-        if before is not None:
-            if stamp == before.stamp != 0:
+    def _take(self, name: str, found: Measured, now: float) -> None:
+        if name in self._seen:
+            before, at = self._seen[name]
+            if found.stamp == before.stamp != 0:
                 return  # the same message
             # stamps may be missing, or begin anew; then the time of the check is good enough
-            passed = 1e-9 * (stamp - before.stamp) if stamp > before.stamp > 0 else now - before.at
+            passed = 1e-9 * (found.stamp - before.stamp) if found.stamp > before.stamp > 0 else now - at
             if passed < LEAST_INTERVAL:
                 return
-            speed = abs(self._way(name, before.position, position)) / passed
+            speed = abs(self._way(name, before.position, found.position)) / passed
             if speed > FASTEST:
                 self._fast[name] = speed, now
-        self._seen[name] = _Seen(position, stamp, now)
+        self._seen[name] = found, now
 
     def _way(self, name: str, start: float, end: float) -> float:
         return math.remainder(end - start, math.tau) if name in self._continuous else end - start

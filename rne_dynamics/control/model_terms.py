@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from rne_dynamics.compiling.plain import call
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arguments import Arm, BaseMotion, arm_of
-from rne_dynamics.dynamics.declared.specialised import efforts_parameters, inertia_of, sample_of, shared_code
+from rne_dynamics.dynamics.declared.specialised import efforts_parameters, sample_of, shared_code
 from rne_dynamics.dynamics.newton_euler.newton_euler import (
     gravity_torque,
     gravity_torque_kernel,
@@ -37,8 +36,6 @@ from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.rows import matrix_times, product, transposed_times
 from rne_dynamics.straight_line.recipe import VALID, Recipe
 
-if TYPE_CHECKING:
-    from rne_dynamics.straight_line.state_code import StateCode
 
 @helper
 def _projected_gravity(packed: Packed, base: Array, posture: Array, T: Array, out: Array) -> None:
@@ -62,9 +59,7 @@ def _finite(q: Array, terms: Array) -> bool:
     """Whether all positions are numbers; where not, there is nothing to assemble and no term is a number."""
     for j in range(q.shape[0]):
         if not np.isfinite(q[j]):
-            for row in range(terms.shape[0]):
-                for k in range(q.shape[0]):
-                    terms[row, k] = np.nan
+            terms[:, :] = np.nan
             return False
     return True
 
@@ -149,22 +144,16 @@ def closed_holding_terms(
     mechanism: Mechanism, q: Array, qd: Array, posture: Array | None, base_motion: BaseMotion | None = None
 ) -> Array:
     """`holding_terms` of a mechanism; shape (2, n). Errors as for `closed_terms`."""
-    packed, viscous, base = _constants(mechanism)
-    terms = np.empty((2, mechanism.n))
-    if base_motion is not None:
-        still = np.zeros(mechanism.n)
-        _, turning, gravity, *_ = closed_terms(mechanism, q, still, still, still, posture, base_motion)
-        terms[0], terms[1] = turning + gravity, closed_holding_terms(mechanism, q, qd, posture)[1]
-        return terms
-    start = _start(mechanism, posture)
-    if not generic_rank(mechanism).coordinates:
-        if not np.isfinite(q).all():
-            return np.full_like(terms, np.nan)
-        state = nearest_state(mechanism, start, q, qd)
-        _, _, terms[0], terms[1:] = tree_terms(mechanism, viscous, base, *state, np.empty((0, mechanism.n)), qd[None])
-        return terms
-    status = closed_holding_kernel(packed, workspace(packed), viscous, base, q, qd, start, terms)
-    return _good(mechanism, status, q, start, terms)
+    if base_motion is None and generic_rank(mechanism).coordinates:
+        (packed, viscous, base), start = _constants(mechanism), _start(mechanism, posture)
+        terms = np.empty((2, mechanism.n))
+        status = closed_holding_kernel(packed, workspace(packed), viscous, base, q, qd, start, terms)
+        return _good(mechanism, status, q, start, terms)
+    still = np.zeros(mechanism.n)
+    _, turning, gravity, _, passive, _ = closed_terms(
+        mechanism, q, still, still, still, posture, base_motion, np.array([qd, still])
+    )
+    return np.array([turning + gravity, passive])
 
 
 def _start(mechanism: Mechanism, posture: Array | None) -> Array:
@@ -221,15 +210,13 @@ def rigid_terms(arm: Any, q: Array, qd: Array, desired: Array, correction: Array
     else:
         address, base, inertia = arm
         if call(address[0], (q, qd, desired, correction, base, inertia, terms)) != VALID:
-            for j in range(qd.shape[0]):
-                for row in range(4):
-                    terms[row, j] = np.nan
+            terms[:4, :] = np.nan
 
 
 def shared_terms(
     robot: RobotModel, name: str, kernel: Callable[..., None], inputs: tuple[str, ...], shape: tuple[int, ...],
     model: tuple[int, ...] = (), more: tuple[Array, ...] = (),
-) -> StateCode | None:
+) -> OwnTerms | None:
     """Machine code of a kernel of inputs, base and `more` for a model that shares it; None where there is none."""
     if not robot.shares_code:
         return None
@@ -240,16 +227,11 @@ def shared_terms(
         return Recipe(name, robot.name, kernel, (arm, *model), sample, shape)
 
     code = shared_code(robot, (name, *model), recipe, moves_masses=True)
-    return None if code is None else replace(code, constant=(inertia_of(robot, moves_masses=True),))
+    return None if code is None else OwnTerms(np.array([code.address]), robot.base_at_rest, *code.constant)
 
 
 def own_terms(robot: RobotModel) -> OwnTerms | None:
     """The terms' machine code for a model that shares it (`RobotModel.with_shared_code`); None where there is none."""
-    code = _terms_code(robot)
-    return None if code is None else OwnTerms(np.array([code.address]), robot.base_at_rest, *code.constant)
-
-
-def _terms_code(robot: RobotModel) -> StateCode | None:
     return shared_terms(robot, "control terms", _terms_rows, ("q", "qd", "qdd", "qdd"), (4, robot.n))
 
 
@@ -259,44 +241,18 @@ def _terms_rows(arm: Arm, q: Array, qd: Array, desired: Array, correction: Array
         rigid_terms_kernel(arm.topology, arm.parameters, base[b], q[b], qd[b], desired[b], correction[b], out[b])
 
 
-@kernel
-def gravity_only_kernel(topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, tau: Array) -> None:
-    """g(q) into `tau`, shape (n,)."""
-    gravity_torque_kernel(Arm(topology, parameters, base, None), q, tau)
-
-
-def gravity_on_bases(robot: RobotModel, q: Array, bases: Array) -> Array:
-    """g(q) on each of several bases, whose motions are the rows of `bases`, (B, 12); shape (B, n)."""
-    count, n, code = len(bases), robot.n, _terms_code(robot)
-    if code is not None:
-        still = np.zeros((count, n))
-        terms, refused = code.rows((np.tile(q, (count, 1)), still, still, still, bases), (4, n))
-        if not refused.any():
-            return terms[:, 2]
-    rows = np.zeros((count, n))
-    for base, row in zip(bases, rows, strict=True):
-        gravity_only_kernel(robot.topology, robot.parameters, base, q, row)
-    return rows
-
-
 def holding_terms(
     robot: RigidRobot, q: Array, qd: Array, posture: Array | None = None, base_motion: BaseMotion | None = None
 ) -> Array:
     """(g(q), viscous torque of passive joints), (2, n), N·m or N; on a moving base g holds joints still on it."""
     if (mechanism := mechanism_of(robot)) is not None:
         return closed_holding_terms(mechanism, q, qd, posture, base_motion)
-    arm = robot.open_tree
-    if base_motion is not None:
-        still = np.zeros(robot.n)
-        if not np.isfinite(q).all():  # as of a base at rest: the effort limiter refuses it
-            return np.full((2, robot.n), np.nan)
-        return np.array([inverse_dynamics(arm, q, still, still, base_motion=base_motion), still])
-    terms = np.zeros((2, robot.n))
-    if arm.shares_code:
-        terms[0] = gravity_torque(arm, q) if np.isfinite(q).all() else np.nan
-        return terms
-    gravity_only_kernel(arm.topology, arm.parameters, arm.base_at_rest, q, terms[0])
-    return terms
+    if not np.isfinite(q).all():  # the effort limiter refuses it
+        return np.full((2, robot.n), np.nan)
+    arm, still = robot.open_tree, np.zeros(robot.n)
+    if base_motion is None:
+        return np.array([gravity_torque(arm, q), still])
+    return np.array([inverse_dynamics(arm, q, still, still, base_motion=base_motion), still])
 
 
 @kernel
@@ -327,8 +283,7 @@ def inertia_terms(arm: Any, q: Array, qd: Array, terms: Array) -> None:
 
 def inertia_model(robot: RobotModel) -> Arm | OwnTerms:
     """What `inertia_terms` takes of an open arm with its base at rest; compiles where machine code is to be made."""
-    code = shared_terms(robot, "inertia terms", _rows, ("q", "qd"), (robot.n + 2, robot.n))
-    return arm_of(robot) if code is None else OwnTerms(np.array([code.address]), robot.base_at_rest, *code.constant)
+    return shared_terms(robot, "inertia terms", _rows, ("q", "qd"), (robot.n + 2, robot.n)) or arm_of(robot)
 
 
 def _rows(arm: Arm, q: Array, qd: Array, base: Array, out: Array) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError, refuse
+from rne_dynamics.model.inertia import Array, read_only
 from rne_dynamics.model.mechanism import RigidRobot
 
 
@@ -46,8 +46,7 @@ def frozen_vector(
         allowed += [] if lowest == -np.inf else [f"at least {lowest:g}"]
         allowed += [] if highest == np.inf else [f"at most {highest:g}"]
         raise error(f"{what} of {joint_name(j, names)} is {array[j]}; it must be {', '.join(allowed) or 'a number'}")
-    array.flags.writeable = False
-    return array
+    return read_only(array)
 
 
 def check_number(
@@ -153,10 +152,13 @@ class Parameter:
 
     def check(self, name: str, value: Any, error: type[RneDynamicsError]) -> None:
         """`error` for a value, or an element of a list, outside the bounds or not among the choices."""
-        if self.element in (int, float) and not self.lower <= value <= self.upper:
-            raise error(f"{name} is {value}; it must be {self._bounds}{self._in_unit}")
-        if self.choices and value not in self.choices:
-            raise error(f"{name} is {value!r}; it must be one of {', '.join(self.choices)}")
+        refuse(
+            error,
+            (self.element in (int, float) and not self.lower <= value <= self.upper,
+             f"{name} is {value}; it must be {self._bounds}{self._in_unit}"),
+            (self.choices and value not in self.choices,
+             f"{name} is {value!r}; it must be one of {', '.join(self.choices)}"),
+        )  # fmt: skip
 
     def typed(self, value: object) -> object:
         """`value` with integers converted to floats if this parameter has floats; unchanged otherwise."""

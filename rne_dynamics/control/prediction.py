@@ -110,10 +110,9 @@ def _joint_rows(law: Any, *, friction: bool) -> Array:
     """What the kernel needs of each joint, (_ROWS, n), of a law with `friction_rows` and `steepness`."""
     robot = law.robot.open_tree
     moved_by = robot.topology[:, VELOCITY_INDEX]
-    joints = np.empty((_ROWS, robot.n))
+    joints = np.zeros((_ROWS, robot.n))
     bodies = np.array([int(np.argmax(moved_by == j)) for j in range(robot.n)])
     joints[_BODY], joints[_ROTOR] = bodies, robot.parameters[bodies, ROTOR]
-    joints[_VISCOUS:_STEEPNESS] = 0.0
     if friction:
         joints[_VISCOUS : _VISCOUS + len(law.friction_rows)] = law.friction_rows
     joints[_STEEPNESS] = law.steepness

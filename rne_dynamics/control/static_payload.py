@@ -17,7 +17,7 @@ from rne_dynamics.control.parameters import check_number
 from rne_dynamics.dynamics.declared.arguments import check_open_arm, state_arrays
 from rne_dynamics.dynamics.derivatives.regressor import PARAMETERS, regressor
 from rne_dynamics.dynamics.newton_euler.newton_euler import gravity_torque
-from rne_dynamics.errors import ArgumentError
+from rne_dynamics.errors import ArgumentError, refuse
 from rne_dynamics.model.bodies import LinkFrame
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
@@ -148,10 +148,12 @@ def _frame(robot: RobotModel, link: str) -> LinkFrame:
     """Where the link is in its body; see the errors of `estimate_payload`."""
     check_open_arm(robot)
     frame = robot.link(link)
-    if robot.base != "fixed" or robot.nq != robot.n:
-        raise ArgumentError(f"robot {robot.name!r} has a floating base or joint; efforts at rest do not hold it")
-    if frame.body < 0:
-        raise ArgumentError(f"link {link!r} is fixed to the base; name one that the joints move")
+    refuse(
+        ArgumentError,
+        (robot.base != "fixed" or robot.nq != robot.n,
+         f"robot {robot.name!r} has a floating base or joint; efforts at rest do not hold it"),
+        (frame.body < 0, f"link {link!r} is fixed to the base; name one that the joints move"),
+    )  # fmt: skip
     return frame
 
 

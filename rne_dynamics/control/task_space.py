@@ -26,8 +26,8 @@ from rne_dynamics.model.layout import columns
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.cholesky import jacobi
 from rne_dynamics.spatial.pairs import acceleration_at, motion_at, put_slice_pair
-from rne_dynamics.spatial.rows import product, slice_vector
-from rne_dynamics.spatial.vector import Matrix, Vector, add, column, compose, compose_back, rotate, rotate_back
+from rne_dynamics.spatial.rows import add_scaled, product, put, put_matrix, slice_vector
+from rne_dynamics.spatial.vector import Matrix, add, compose, compose_back, rotate, rotate_back, rotation_vector
 from rne_dynamics.straight_line.recipe import VALID
 
 # Motion of the tool at a state: turn R, place p, velocity (v, ω), acceleration (v̇, ω̇), in axes of the base. The
@@ -57,19 +57,16 @@ def task_size(n: int) -> int:
 
 @helper
 def _put_motion(
-    topology: NDArray[np.int64], parameters: Array, body: int, frame: Array, q: Array, qd: Array, out: Array
+    topology: NDArray[np.int64], parameters: Array, body: int, frame: Array, q: Array, qd: Array, out: Array, row: int
 ) -> None:
-    """Motion of the tool at q̈ = 0 into `out`, (MOTION,)."""
+    """Motion of the tool at q̈ = 0 into a row of `out`, (…, MOTION)."""
     X, V, a = motions_in_world(topology, parameters, q, qd, q)
     R, p = X[body]
     arm = rotate(R, slice_vector(frame, PLACE))
-    turn, place = compose(R, matrix_of(frame)), add(p, arm)
-    for k in range(9):
-        out[k] = turn[k]
-    for k in range(3):
-        out[PLACE + k] = place[k]
-    put_slice_pair(out, VELOCITY, motion_at(V[body], arm))
-    put_slice_pair(out, ACCELERATION, acceleration_at(a[body], V[body][1], arm))
+    put_matrix(out, row, TURN, compose(R, matrix_of(frame)))
+    put(out, row, PLACE, add(p, arm))
+    put_slice_pair(out[row], VELOCITY, motion_at(V[body], arm))
+    put_slice_pair(out[row], ACCELERATION, acceleration_at(a[body], V[body][1], arm))
 
 
 @helper
@@ -91,8 +88,8 @@ def task_terms_kernel(
     jacobian_kernel(arm, body, point, q, J)
     jacobian_kernel(arm, body, point, reference.q, wanted)
     motions = terms[n * (n + 8) :].reshape((2, MOTION))
-    _put_motion(topology, parameters, body, frame, q, qd, motions[0])
-    _put_motion(topology, parameters, body, frame, reference.q, reference.qd, motions[1])
+    _put_motion(topology, parameters, body, frame, q, qd, motions, 0)
+    _put_motion(topology, parameters, body, frame, reference.q, reference.qd, motions, 1)
     for i in range(6):
         motions[1, ACCELERATION + i] += product(wanted[i], reference.qdd)
 
@@ -116,13 +113,11 @@ def task_model(robot: RobotModel, link: str, tool: Array) -> TaskModel:
     at = robot.link(link)
     frame = np.concatenate([at.rotation.ravel(), at.position + at.rotation @ tool])
     generic = frame + 0.1 * Dice(2).normal(size=24)[12:]
-    code = shared_terms(
+    own = shared_terms(
         robot, "task terms", _rows, ("q", "qd", "q", "qd", "qd"), (task_size(robot.n),), (at.body,), (generic,)
     )
-    address, inertia = (0, np.zeros(1)) if code is None else (code.address, code.constant[0])
-    return TaskModel(
-        robot.topology, robot.parameters, robot.base_at_rest, at.body, frame, np.array([address]), inertia
-    )
+    address, inertia = (np.zeros(1, np.int64), np.zeros(1)) if own is None else (own.address, own.inertia)
+    return TaskModel(robot.topology, robot.parameters, robot.base_at_rest, at.body, frame, address, inertia)
 
 
 def _rows(arm: Arm, body: int, *arrays: Array) -> None:
@@ -136,8 +131,7 @@ def _rows(arm: Arm, body: int, *arrays: Array) -> None:
 
 #: Exactness of `jacobi`: a posture's torque must not reach the tool.
 EXACT = 1e-18
-#: Sine of a turn below which it is its own rotation vector.
-SMALL = 1e-9
+
 
 
 @helper
@@ -161,27 +155,13 @@ def effective_inertia(A: Array, length: float, least: float, work: Array, light:
                 heavy[i, j] += lasting * both
 
 
-@helper
-def rotation_vector(wanted: Array, found: Array) -> Vector:
-    """The rotation vector of R_d Rᵀ, rad, from two turns, the first nine numbers of arrays."""
-    E = compose_back(matrix_of(wanted), matrix_of(found))
-    x, y, z = 0.5 * (E[7] - E[5]), 0.5 * (E[2] - E[6]), 0.5 * (E[3] - E[1])
-    sine, cosine = math.sqrt(x * x + y * y + z * z), 0.5 * (E[0] + E[4] + E[8] - 1.0)
-    factor = 1.0
-    if sine > SMALL:
-        factor = math.atan2(sine, cosine) / sine
-    elif cosine < 0.0:  # half a turn: about the axis that E + 1 maps on itself
-        best = 0 if E[0] >= E[4] and E[0] >= E[8] else (1 if E[4] >= E[8] else 2)
-        x, y, z = column(E, best)
-        x, y, z = x + (1.0 if best == 0 else 0.0), y + (1.0 if best == 1 else 0.0), z + (1.0 if best == 2 else 0.0)
-        factor = math.pi / math.sqrt(x * x + y * y + z * z)
-    return factor * x, factor * y, factor * z
+
 
 
 @helper
 def put_pose_error(wanted: Array, found: Array, e: Array) -> None:
     """(p_d − p, rotation vector) into `e`, (6,), from two motions as in `task_terms`, in axes of the base."""
-    turn = rotation_vector(wanted, found)
+    turn = rotation_vector(compose_back(matrix_of(wanted), matrix_of(found)))
     for k in range(3):
         e[k], e[3 + k] = wanted[PLACE + k] - found[PLACE + k], turn[k]
 
@@ -226,6 +206,5 @@ def add_wrench(
         return
     limit_part(both, 0, force)
     limit_part(both, 3, moment)
-    for j in range(torque.shape[0]):
-        for k in range(6):
-            torque[j] += J[k, j] * (both[k] - spring[k])
+    for k in range(6):
+        add_scaled(torque, both[k] - spring[k], J[k])

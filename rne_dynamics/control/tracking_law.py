@@ -184,11 +184,11 @@ class CompensatesFriction(Rebuilt):
         every_joint_driven(self.robot, self.name)
         object.__setattr__(self, "_friction", joint_friction(self.robot))
 
-    def friction_torque(self, aim_qd: Array, passive: Array) -> Array:
-        """Compensating torque at the desired velocity, with the viscous torque of passive joints at it; (n,)."""
+    def friction_torque(self, velocity: Array, passive: Array) -> Array:
+        """`FrictionCompensation.torque` at a velocity, of tracking laws the desired one; zero without one."""
         if self.friction_compensation is None:
             return np.zeros(self.robot.n)
-        return self.friction_compensation.torque(self._friction, aim_qd, passive)
+        return self.friction_compensation.torque(self._friction, velocity, passive)
 
     @cached_property
     def friction_rows(self) -> Array:

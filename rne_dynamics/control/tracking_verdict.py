@@ -204,15 +204,16 @@ def judge(
     pressing = _pressing(robot, run, allowed)
     if failure is None and pressing.any():
         j = int(np.argmax(pressing))  # it throws the others
-    stiffness = _stiffness(robot, gains, run, j, feedforward=feedforward)
+    def reach(joint: int) -> float:
+        return _stiffness(robot, gains, run, joint, feedforward=feedforward) * float(allowed[joint])
 
     def because(
-        cause: Cause | None, *, reported: str = run.reports.missed, effort: float = 0.0, resting: float = 0.0,
-        at: float = 0.0, share: float = float(shares[busiest]),
+        cause: Cause | None, joint: int = j, *, reported: str = run.reports.missed, effort: float = 0.0,
+        resting: float = 0.0, at: float = 0.0, share: float = float(shares[busiest]),
     ) -> TrackingVerdict:
         return TrackingVerdict(
-            outcome, j, float(asked[j]), float(made[j]), float(run.rms[j]), float(allowed[j]), cause, reported,
-            stiffness * float(allowed[j]), effort, resting, at, share, busiest if shares[busiest] > 0.0 else -1,
+            outcome, joint, float(asked[joint]), float(made[joint]), float(run.rms[joint]), float(allowed[joint]),
+            cause, reported, reach(joint), effort, resting, at, share, busiest if shares[busiest] > 0.0 else -1,
             run.reports.speed, compensated,
         )
 
@@ -236,18 +237,13 @@ def judge(
         return because(Cause.LIMITED, reported=run.reports.limit, share=run.reports.limited / len(run.time))
     large = np.abs(run.error) > allowed
     stuck = large & (np.abs(run.qd) < _STUCK)
-    worst = j
-    for j in np.argsort(-error / allowed)[: int((error >= allowed).sum())].tolist():  # an effort moves other joints too
-        stiffness = _stiffness(robot, gains, run, j, feedforward=feedforward)
-        moving = large[:, j] & ~stuck[:, j]
-        lacking = _lacking(
-            robot, run, j, moving, stiffness * allowed[j], friction=friction, feedforward=feedforward
-        )
+    for k in np.argsort(-error / allowed)[: int((error >= allowed).sum())].tolist():  # an effort moves other joints too
+        moving = large[:, k] & ~stuck[:, k]
+        lacking = _lacking(robot, run, k, moving, reach(k), friction=friction, feedforward=feedforward)
         if lacking is not None:
-            return because(lacking[0], effort=lacking[1])
-    j, stiffness = worst, _stiffness(robot, gains, run, worst, feedforward=feedforward)
+            return because(lacking[0], k, effort=lacking[1])
     coulomb = float(joint_friction(robot).static[j]) if friction else 0.0
-    if coulomb > stiffness * allowed[j] and stuck[:, j].sum() > _STUCK_TIME * max(large[:, j].sum(), 1):
+    if coulomb > reach(j) and stuck[:, j].sum() > _STUCK_TIME * max(large[:, j].sum(), 1):
         return because(Cause.FRICTION, effort=coulomb)
     if run.missed > _MANY_MISSED:
         return because(Cause.LATE, share=run.missed)

@@ -20,8 +20,11 @@ from numpy.typing import ArrayLike
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.motion.path import ORDER, Path
 from rne_dynamics.control.parameters import check_number, frozen_vector, joint_name, measured
-from rne_dynamics.errors import TrajectoryError
-from rne_dynamics.model.inertia import Array, Rebuilt, set_fields
+from rne_dynamics.errors import TrajectoryError, refuse
+from rne_dynamics.model.inertia import Array, Rebuilt, read_only, set_fields
+
+#: Refusal of points for which no polynomial is defined.
+ACCELERATIONS_ALONE = "the trajectory has accelerations but no velocities; give both, or neither"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,15 +66,16 @@ class SampledTrajectory(Rebuilt):
         positions = _matrix(self.positions, "positions", None, self.joint_names)
         times = _times(self.times, len(positions))
         names = self.joint_names
-        if names is not None and len(names) != positions.shape[1]:
-            raise TrajectoryError(f"{len(names)} joint names, but the positions have {positions.shape[1]} columns")
-        velocities = accelerations = None
-        if self.velocities is not None:
-            velocities = _matrix(self.velocities, "velocities", positions.shape, names)
-        if self.accelerations is not None:
-            if velocities is None:
-                raise TrajectoryError("the trajectory has accelerations but no velocities; give both, or neither")
-            accelerations = _matrix(self.accelerations, "accelerations", positions.shape, names)
+        refuse(
+            TrajectoryError,
+            (names is not None and len(names) != positions.shape[1],
+             f"{len(names or ())} joint names, but the positions have {positions.shape[1]} columns"),
+            (self.accelerations is not None and self.velocities is None, ACCELERATIONS_ALONE),
+        )  # fmt: skip
+        velocities, accelerations = (
+            None if rows is None else _matrix(rows, what, positions.shape, names)
+            for what, rows in (("velocities", self.velocities), ("accelerations", self.accelerations))
+        )
         set_fields(
             self, times=times, positions=positions, velocities=velocities, accelerations=accelerations,
             joint_names=None if names is None else tuple(names), duration=float(times[-1]),
@@ -103,8 +107,7 @@ def _times(value: ArrayLike, points: int) -> Array:
             raise TrajectoryError(
                 f"point {k}: its time {t} s is not after the {times[k - 1]} s of point {k - 1}; times must increase"
             )
-    times.flags.writeable = False
-    return times
+    return read_only(times)
 
 
 def _matrix(value: ArrayLike, what: str, shape: tuple[int, ...] | None, names: Sequence[str] | None) -> Array:
@@ -112,10 +115,13 @@ def _matrix(value: ArrayLike, what: str, shape: tuple[int, ...] | None, names: S
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise TrajectoryError(f"{what} are not a table of numbers; every point needs one for each joint") from None
-    if array.ndim != 2 or array.size == 0:
-        raise TrajectoryError(f"{what} have shape {array.shape}; it must be (points, joints), neither of them 0")
-    if shape is not None and array.shape != shape:
-        raise TrajectoryError(f"{what} have shape {array.shape}; the positions have {shape}, and they must agree")
+    refuse(
+        TrajectoryError,
+        (array.ndim != 2 or array.size == 0,
+         f"{what} have shape {array.shape}; it must be (points, joints), neither of them 0"),
+        (shape is not None and array.shape != shape,
+         f"{what} have shape {array.shape}; the positions have {shape}, and they must agree"),
+    )  # fmt: skip
     finite = np.isfinite(array)
     if not finite.all():
         point, joint = np.argwhere(~finite)[0].tolist()
@@ -123,8 +129,7 @@ def _matrix(value: ArrayLike, what: str, shape: tuple[int, ...] | None, names: S
         raise TrajectoryError(
             f"point {point}: {what} of {joint_name(joint, known)} is {array[point, joint]}; it must be finite"
         )
-    array.flags.writeable = False
-    return array
+    return read_only(array)
 
 
 def polynomials(times: Array, q: Array, qd: Array | None, qdd: Array | None) -> Array:
@@ -132,23 +137,24 @@ def polynomials(times: Array, q: Array, qd: Array | None, qdd: Array | None) -> 
     T = np.diff(times)[:, None]
     a, b = q[:-1], q[1:]
     way = b - a
-    c = np.zeros((len(times), ORDER, q.shape[1]))
-    c[:, 0] = q
     if qd is None:
-        c[:-1, 1] = way / T
+        powers = [way / T]
     elif qdd is None:
         u, v = qd[:-1] * T, qd[1:] * T
-        c[:-1, 1] = qd[:-1]
-        c[:-1, 2] = (3.0 * way - 2.0 * u - v) / T**2
-        c[:-1, 3] = (u + v - 2.0 * way) / T**3
+        powers = [qd[:-1], (3.0 * way - 2.0 * u - v) / T**2, (u + v - 2.0 * way) / T**3]
     else:
         u, v = qd[:-1] * T, qd[1:] * T
         s, e = qdd[:-1] * T**2, qdd[1:] * T**2
-        c[:-1, 1] = qd[:-1]
-        c[:-1, 2] = 0.5 * qdd[:-1]
-        c[:-1, 3] = (20.0 * way - 12.0 * u - 8.0 * v - 3.0 * s + e) / (2.0 * T**3)
-        c[:-1, 4] = (-30.0 * way + 16.0 * u + 14.0 * v + 3.0 * s - 2.0 * e) / (2.0 * T**4)
-        c[:-1, 5] = (12.0 * way - 6.0 * (u + v) + e - s) / (2.0 * T**5)
+        powers = [
+            qd[:-1],
+            0.5 * qdd[:-1],
+            (20.0 * way - 12.0 * u - 8.0 * v - 3.0 * s + e) / (2.0 * T**3),
+            (-30.0 * way + 16.0 * u + 14.0 * v + 3.0 * s - 2.0 * e) / (2.0 * T**4),
+            (12.0 * way - 6.0 * (u + v) + e - s) / (2.0 * T**5),
+        ]
+    c = np.zeros((len(times), ORDER, q.shape[1]))
+    c[:, 0] = q
+    c[:-1, 1 : len(powers) + 1] = np.stack(powers, axis=1)
     return c
 
 
@@ -208,6 +214,7 @@ class Quintic(Rebuilt):
     start: Array
     end: Array
     duration: float
+    path: Path = field(init=False, repr=False)  # the same as a polynomial
 
     def __post_init__(self) -> None:
         start, end = _point(self.start, "the start"), _point(self.end, "the end")
@@ -216,25 +223,15 @@ class Quintic(Rebuilt):
         duration = float(self.duration)
         check_number(duration, "the duration", unit=" s", error=TrajectoryError)
         set_fields(self, start=start, end=end, duration=duration)
+        set_fields(self, path=self.points().path)
 
     def sample(self, t: float) -> Reference:
         """The reference `t` seconds after the start."""
-        if not t > 0.0:
-            return at_rest(self.start)
-        if t >= self.duration:
-            return at_rest(self.end)
-        T, way = self.duration, self.end - self.start
-        s = t / T
-        r = 1.0 - s
-        return Reference(
-            self.start + (s * s * s * (10.0 + s * (6.0 * s - 15.0))) * way,
-            (30.0 * s * s * r * r / T) * way,
-            (60.0 * s * r * (r - s) / (T * T)) * way,
-        )
+        return self.path.sample(t)
 
     def samples(self, times: Array) -> Array:
         """`sample` at many times, shape (rows,): positions, velocities, accelerations, shape (rows, 3, n)."""
-        return self.points().samples(times)
+        return self.path.samples(times)
 
     def points(self) -> SampledTrajectory:
         """The same motion as two points."""
@@ -249,10 +246,11 @@ def quintic_duration(
     """Shortest duration, at least `minimum`, for which a `Quintic` stays within `scale` of limits, (n,) or one, s."""
     a, b = _point(start, "the start"), _point(end, "the end")
     n = len(a)
-    if len(b) != n:
-        raise TrajectoryError(f"the start has {n} joints and the end {len(b)}; they must agree")
-    if not 0.0 < scale <= 1.0:
-        raise TrajectoryError(f"scale is {scale}; it must be above 0 and at most 1")
+    refuse(
+        TrajectoryError,
+        (len(b) != n, f"the start has {n} joints and the end {len(b)}; they must agree"),
+        (not 0.0 < scale <= 1.0, f"scale is {scale}; it must be above 0 and at most 1"),
+    )
     smallest = float(np.nextafter(0.0, 1.0))
     v = frozen_vector(velocity_limit, n, "the velocity limit", lowest=smallest, finite=False, error=TrajectoryError)
     u = frozen_vector(
@@ -286,8 +284,7 @@ def references(trajectory: Trajectory, times: Array, n: int) -> Array:
 
 def at_rest(q: Array) -> Reference:
     """Position `q` with zero velocity and acceleration, read-only."""
-    zero = np.zeros_like(q)
-    zero.flags.writeable = False
+    zero = read_only(np.zeros_like(q))
     return Reference(q, zero, zero)
 
 

@@ -65,6 +65,12 @@ def settings(robot: RobotModel, *, tracking: bool = True, bandwidth: float = 20.
     return replace(plain, **changes)
 
 
+def table(times: Array, *rows: Array | None) -> Points:
+    """Points for all joints: positions, and velocities and accelerations where there are some, (points, n)."""
+    given = np.array([row for row in rows if row is not None])
+    return Points(np.arange(given.shape[2]), np.asarray(times, dtype=float), given)
+
+
 def accepted(given: Settings, start: Array, points: Points) -> Accepted:
     """As a node accepts a trajectory, with the arm at rest in `start`."""
     robot = given.robot

@@ -18,6 +18,7 @@ from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.dynamics.kinematics.kinematics import quaternion_matrices, rotation_quaternions
 from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.model.inertia import Array, Rebuilt
+from rne_dynamics.spatial.vector import cross
 
 Acceleration = Literal["specific_force", "without_gravity", "ignored"]
 ACCELERATIONS: tuple[Acceleration, ...] = get_args(Acceleration)
@@ -104,7 +105,7 @@ class BaseFilter:
         self._set = 0, 0, 0.0  # readings since a stamp that does not follow; that stamp, its arrival
         self._R: Array | None = None
         self._w = self._dw = np.zeros(3)
-        self._mean: Array | None = None
+        self._mean = np.zeros(3)
 
     def stale(self, now: float) -> bool:
         """Whether no usable reading has come for the time-out."""
@@ -134,9 +135,7 @@ class BaseFilter:
                 )  # fmt: skip
         p = self.sensor.position
         felt = felt - _cross(dw, p) - _cross(w, _cross(w, p))
-        part = dt / MEAN if begun and self._mean is not None else 1.0
-        before = felt if self._mean is None else self._mean
-        self._mean = before + min(part, 1.0) * (felt - before)
+        self._mean = self._mean + (min(dt / MEAN, 1.0) if begun else 1.0) * (felt - self._mean)
         self._offset, self._stamp, self.arrival = offset, reading.stamp, now
         self._R, self._w, self._dw, self._set = R, w, dw, (0, 0, 0.0) if anew else self._set
         turned = np.eye(3) if R is None else R
@@ -148,8 +147,8 @@ class BaseFilter:
         if self._R is not None:
             return BaseMotion(rotation=self._R)
         g = float(np.linalg.norm(self._gravity))
-        size = 0.0 if self._mean is None else float(np.linalg.norm(self._mean))
-        if self._mean is None or size < 0.5 * g:
+        size = float(np.linalg.norm(self._mean))
+        if size <= 0.5 * g:
             return BaseMotion()
         return BaseMotion(g / size * self._mean + self._gravity)
 
@@ -201,23 +200,17 @@ class BaseFilter:
         if not speed <= most:
             raise _beyond("angular velocity", speed, "rad/s", "largest_angular_velocity", most)
         R = None if q is None else _rotation(q) @ S.T
-        if sensor.acceleration == "specific_force":
-            if reading.acceleration is None:
-                raise _missing("linear acceleration")
-            up = S @ reading.acceleration
-            own = up + self._gravity @ R if R is not None else up * (
-                1.0 - np.linalg.norm(self._gravity) / max(float(np.linalg.norm(up)), 1e-300)
-            )
-        elif R is None:
+        with_gravity, ignored = sensor.acceleration == "specific_force", sensor.acceleration == "ignored"
+        if R is None and not with_gravity:
             raise _missing("orientation")
+        if reading.acceleration is None and not ignored:
+            raise _missing("linear acceleration")
+        given = np.zeros(3) if reading.acceleration is None or ignored else S @ reading.acceleration
+        if R is None:  # the base is taken for the least accelerated one that feels this
+            gravity = -np.linalg.norm(self._gravity) / max(float(np.linalg.norm(given)), 1e-300) * given
         else:
-            if sensor.acceleration == "ignored":
-                own = np.zeros(3)
-            elif reading.acceleration is None:
-                raise _missing("linear acceleration")
-            else:
-                own = S @ reading.acceleration
-            up = own - self._gravity @ R
+            gravity = self._gravity @ R
+        own, up = (given + gravity, given) if with_gravity else (given, given - gravity)
         size = float(np.linalg.norm(own))
         if not size <= sensor.largest_acceleration:
             raise _beyond("acceleration without gravity", size, "m/s^2", "largest_acceleration",
@@ -227,8 +220,7 @@ class BaseFilter:
 
 def _cross(a: Array, b: Array) -> Array:
     # 10 % of the time of np.cross, in a loop that has a millisecond
-    (x, y, z), (u, v, w) = a.tolist(), b.tolist()
-    return np.array([y * w - z * v, z * u - x * w, x * v - y * u])
+    return np.array(cross(tuple(a.tolist()), tuple(b.tolist())))
 
 
 def _rotation(q: Array) -> Array:

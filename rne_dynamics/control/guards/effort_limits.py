@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.control.parameters import check_parameters, frozen_vector, joint_name, of_node, parameter
 from rne_dynamics.errors import ControlError
-from rne_dynamics.model.inertia import Array, set_fields
+from rne_dynamics.model.inertia import Array, read_only, set_fields
 
 Saturation = Literal["joint", "direction"]
 
@@ -105,8 +105,7 @@ class EffortLimits:
         table = np.empty((TABLE_ROWS, n))
         table[:FREQUENCY] = [getattr(self, name) for name in _VECTORS]
         table[FREQUENCY], table[DIRECTION] = self.stop_frequency, self.saturation == "direction"
-        table.flags.writeable = False
-        set_fields(self, table=table)
+        set_fields(self, table=read_only(table))
 
     def _check_ranges(self) -> None:
         """Checks of limits against each other."""
@@ -126,10 +125,8 @@ class EffortLimits:
         refuse(self.velocity == 0.0, "velocity limit of {joint} is 0; it must be above 0, infinite for none")
         nowhere = (self.lower > self.upper) | (self.lower == np.inf) | (self.upper == -np.inf)
         refuse(nowhere, "position limits of {joint} are [{lower}, {upper}]; the lower must not be above the upper")
-        with np.errstate(invalid="ignore"):  # of a joint without limits the sums are infinite
-            overlap = self.lower + self.margin > self.upper - self.margin
         refuse(
-            overlap,
+            self.lower + self.margin > self.upper - self.margin,
             "position margin of {joint} is {margin}, more than half of its range [{lower}, {upper}]: the walls before "
             "its two stops overlap. Make the margin smaller",
         )

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.control.parameters import frozen_vector, of_node
-from rne_dynamics.errors import ControlError
-from rne_dynamics.model.inertia import Array, set_fields
+from rne_dynamics.errors import ControlError, refuse
+from rne_dynamics.model.inertia import Array, read_only, set_fields
 from rne_dynamics.model.layout import columns
 
 
@@ -51,16 +51,20 @@ class StateLimits:
         coulomb = np.zeros(n) if self.coulomb is None else self.coulomb
         coulomb = frozen_vector(coulomb, n, "Coulomb friction", lowest=0.0, names=names)
         continuous = np.array(self.continuous, dtype=np.bool_)
-        if continuous.shape != (n,):
-            raise ControlError(f"continuous has shape {continuous.shape}; there are {n} joints")
-        continuous.flags.writeable = False
-        set_fields(self, velocity=velocity, coulomb=coulomb, continuous=continuous, lateness=self.lateness or math.inf)
-        if not self.timeout >= 0.0:
-            raise ControlError(f"state timeout is {self.timeout} s; it must not be negative (0 is never)")
-        if not self.lateness > 0.0:
-            raise ControlError(f"tolerated lateness is {self.lateness} s; it must not be negative (0 or inf is any)")
-        if not (math.isfinite(self.filter_frequency) and self.filter_frequency > 0.0):
-            raise ControlError(f"velocity filter is {self.filter_frequency} Hz; it must be finite and greater than 0")
+
+        set_fields(
+            self, velocity=velocity, coulomb=coulomb, continuous=read_only(continuous),
+            lateness=self.lateness or math.inf,
+        )
+        refuse(
+            ControlError,
+            (continuous.shape != (n,), f"continuous has shape {continuous.shape}; there are {n} joints"),
+            (not self.timeout >= 0.0, f"state timeout is {self.timeout} s; it must not be negative (0 is never)"),
+            (not self.lateness > 0.0,
+             f"tolerated lateness is {self.lateness} s; it must not be negative (0 or inf is any)"),
+            (not (math.isfinite(self.filter_frequency) and self.filter_frequency > 0.0),
+             f"velocity filter is {self.filter_frequency} Hz; it must be finite and greater than 0"),
+        )
 
 
 # -- memory of the joint-state checks: three arrays, so that one compiled call takes them all --------------------------

@@ -84,8 +84,7 @@ def set_back(whole: NDArray[np.int64], clock: Array, table: Array, q: Array, sta
     if step < early and passed - step > early:
         whole[m.BACK], whole[m.BACK_STAMP], clock[m.BACK_AT] = 1, stamp, arrival
         clock[m.BACK_LATE], clock[m.BACK_BY] = late, passed - step
-        for j in range(q.shape[0]):
-            table[m.BACK_PLACE, j] = q[j]
+        table[m.BACK_PLACE] = q
     return False
 
 
@@ -239,6 +238,5 @@ def continues(step: int, quiet: float) -> bool:
 @helper
 def redelivered(whole: NDArray[np.int64], sequence: int, stamp: int) -> bool:
     """Whether the message is one of the last of the sender followed, by number and stamp."""
-    if whole[m.KNOWN] == 0 or whole[m.STAMPED] == 0 or not 0 < stamp <= whole[m.STAMP]:
-        return False
-    return -LOST <= int(sequence - whole[m.SEQUENCE]) <= 0
+    known = whole[m.KNOWN] == 1 and whole[m.STAMPED] == 1 and 0 < stamp <= whole[m.STAMP]
+    return bool(known and -LOST <= int(sequence - whole[m.SEQUENCE]) <= 0)

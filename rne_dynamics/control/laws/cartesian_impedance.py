@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,12 +46,12 @@ from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.control.tracking_law import FrictionCompensation
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
-from rne_dynamics.errors import ControlError
+from rne_dynamics.errors import ControlError, refuse
 from rne_dynamics.model.inertia import Array, set_fields
 from rne_dynamics.model.layout import BASE
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.spatial.cholesky import backward, factor, forward
-from rne_dynamics.spatial.rows import product
+from rne_dynamics.spatial.rows import matrix_times, product
 
 #: Axes of the tool in messages.
 AXES = ("x", "y", "z", "rx", "ry", "rz")
@@ -88,54 +88,42 @@ def put_tool(
     q, qd, reference = state
     n, uniform = q.shape[0], uniform_ratio(ratio)
     mean_ratio = (ratio[0] + ratio[1] + ratio[2] + ratio[3] + ratio[4] + ratio[5]) / 6.0
-    N, K, Z = np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
-    spring, velocity, steady = np.empty(n), np.empty((3, n)), np.empty(n)
-    inertial, moved, stiff, mean = np.empty((6, n)), np.empty((6, n)), np.empty((6, n)), np.empty((6, n))
-    for i in range(6):
-        for j in range(n):
+    # by joints and axes: Jᵀ, and its products with the inertia and the stiffness of the tool
+    JT, inertial, moved = np.empty((n, 6)), np.empty((n, 6)), np.empty((n, 6))
+    stiff, mean = np.empty((n, 6)), np.empty((n, 6))
+    N, weighted, K, Z = np.empty((n, n)), np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
+    spring, velocity, steady, pull = np.empty(n), np.empty((3, n)), np.empty(n), np.empty(n)
+    for j in range(n):
+        pull[j] = table[GAIN_P, j] * (reference.q[j] - q[j])
+        for i in range(6):
             a, b, c, d = 0.0, 0.0, 0.0, 0.0
             for k in range(6):
                 a += light[i, k] * Y[k, j]
                 b += light[i, k] * J[k, j]
                 c += heavy[i, k] * J[k, j]
                 d += 0.5 * (ratio[i] + ratio[k]) * heavy[i, k] * J[k, j]
-            inertial[i, j], moved[i, j], stiff[i, j], mean[i, j] = a, b, c, d
+            JT[j, i], inertial[j, i], moved[j, i], stiff[j, i], mean[j, i] = J[i, j], a, b, c, d
     for i in range(n):
         for j in range(n):
-            a = 1.0 if i == j else 0.0
-            for k in range(6):
-                a -= J[k, i] * inertial[k, j]
-            N[i, j] = a
+            N[i, j] = (1.0 if i == j else 0.0) - product(JT[i], inertial[j])
+            weighted[i, j] = table[GAIN_P, j] * N[i, j]
     free = 2.0
+    matrix_times(inertial, rows[1], steady)
     for i in range(n):
-        steady[i] = 0.0
-        for k in range(6):
-            steady[i] += inertial[k, i] * rows[1, k]
         ahead = reference.qd[i] if steady[i] > 0.0 else -reference.qd[i]
         fast = abs(steady[i]) - BESIDES * table[SPEED, i]
         if fast > 0.0:
             free = min(free, max(table[SPEED, i] - ahead, 0.0) / fast)
     for i in range(n):
-        posture, sprung, forced = 0.0, 0.0, 0.0
-        for k in range(n):
-            posture += N[i, k] * table[GAIN_P, k] * (reference.q[k] - q[k])
-        for k in range(6):
-            sprung += J[k, i] * wrench[k]
-            forced += moved[k, i] * rows[2, k]
-        spring[i] = sprung + posture
+        spring[i] = product(JT[i], wrench) + product(N[i], pull)
         wanted = reference.qd[i] + min(free, 1.0) * steady[i]
         velocity[0, i], velocity[1, i], velocity[2, i] = wanted - qd[i], wanted, table[SPEED, i]
-        terms[0, i] = product(square[i], reference.qdd) + max(free - 1.0, 0.0) * forced
+        terms[0, i] = product(square[i], reference.qdd) + max(free - 1.0, 0.0) * product(moved[i], rows[2])
         terms[1, i], terms[2, i] = square[n, i], square[n + 1, i]
         for j in range(i + 1):
-            a, b, c = 0.0, 0.0, 0.0
-            for k in range(n):
-                a += table[GAIN_P, k] * N[i, k] * N[j, k]
-            for k in range(6):
-                b += J[k, i] * stiff[k, j]
-                c += J[k, i] * mean[k, j]
-            K[i, j] = K[j, i] = a + b
-            Z[i, j] = Z[j, i] = mean_ratio * a + c
+            posture = product(weighted[i], N[j])
+            K[i, j] = K[j, i] = posture + product(JT[i], stiff[j])
+            Z[i, j] = Z[j, i] = mean_ratio * posture + product(JT[i], mean[j])
     put_impedance(L, K, Z, uniform, spring, velocity, rate, terms[3], terms[4])
 
 
@@ -162,8 +150,7 @@ def cartesian_impedance_kernel(
         terms[:5, :] = np.nan
         return
     for i in range(6):
-        for j in range(n):
-            Y[i, j] = J[i, j]
+        Y[i] = J[i]
         forward(L, Y[i])  # rows of J L⁻ᵀ
         rows[1, i] -= product(J[i], reference.qd)
         rows[2, i] -= product(J[i], reference.qdd)
@@ -179,8 +166,7 @@ def cartesian_impedance_kernel(
     for i in range(6):
         for j in range(6):
             heavy[i, j] = heavy[i, j] * stiff[i] * stiff[j] if shaped != 0.0 else (stiff[i] if i == j else 0.0)
-    for i in range(6):
-        wrench[i] = product(heavy[i], rows[0])
+    matrix_times(heavy, rows[0], wrench)
     limit_part(wrench, 0, numbers[_OTHERS, 0])
     limit_part(wrench, 3, numbers[_OTHERS, 1])
     tool, state = (J, Y, light, heavy), (q, qd, reference)
@@ -290,10 +276,12 @@ class CartesianImpedance(Springs):
         link = self.link or max(links, key=lambda name: (links[name].body, list(links).index(name)))
         if robot.open_tree.link(link).body == BASE:
             raise ControlError(f"Cartesian impedance: link {link!r} does not move; give parameter link one that does")
-        for name, allowed in (("axes", ("base", "tool")), ("mode", ("impedance", "operational_space"))):
-            if getattr(self, name) not in allowed:
-                found = getattr(self, name)
-                raise ControlError(f"Cartesian impedance: {name} is {found!r}; allowed: {', '.join(allowed)}")
+        refuse(
+            ControlError,
+            (self.axes not in ("base", "tool"), f"Cartesian impedance: axes is {self.axes!r}; allowed: base, tool"),
+            (self.mode not in ("impedance", "operational_space"),
+             f"Cartesian impedance: mode is {self.mode!r}; allowed: impedance, operational_space"),
+        )  # fmt: skip
         checked: dict[str, Any] = {"tool": _vector(self.tool, "tool", -10.0, 3)}
         for name, lowest in (("damping_ratio", LEAST_RATIO), ("bandwidth", 0.0), ("stiffness", -np.inf)):
             checked[name] = _vector(getattr(self, name), name, lowest)
@@ -301,12 +289,11 @@ class CartesianImpedance(Springs):
             check_number(getattr(self, name), f"Cartesian impedance: {name}", zero=True)
         springs = frozen_vector(self.null_space_stiffness, n, "null-space stiffness", names=robot.joint_names)
         shaped, given = self.mode == "operational_space", checked["stiffness"] >= 0.0
-        usual = min(self.length, self.heaviest) <= 0.0 or not given.all()
-        tool = _Usual.of(robot, link, checked["tool"]) if usual else None
-        if tool is not None:
-            checked["stiffness"] = _vector(np.where(given, checked["stiffness"], tool.stiffness), "stiffness", 0.0)
-            checked["length"] = self.length if self.length > 0.0 else tool.length
-            checked["heaviest"] = self.heaviest if self.heaviest > 0.0 else tool.heaviest
+        if min(self.length, self.heaviest) <= 0.0 or not given.all():
+            length, heaviest, stiffness = _usual(robot, link, checked["tool"])
+            checked["stiffness"] = _vector(np.where(given, checked["stiffness"], stiffness), "stiffness", 0.0)
+            checked["length"] = self.length if self.length > 0.0 else length
+            checked["heaviest"] = self.heaviest if self.heaviest > 0.0 else heaviest
         springs = frozen_vector(np.where(springs < 0.0, POSTURE * chosen_stiffness(robot), springs), n, "")
         given = given | shaped
         set_fields(self, **checked, link=link, null_space_stiffness=springs, given=given, rate=float(self.rate))
@@ -364,24 +351,16 @@ def _motions(robot: RigidRobot, postures: Array, link: str, tool: Array) -> tupl
     return J, poses[:, :3, :3], poses[:, :3, 3] + arm
 
 
-class _Usual(NamedTuple):
-    """What is usual over postures: numbers that are not given are chosen from it."""
-
-    length: float
-    heaviest: float
-    stiffness: Array
-
-    @classmethod
-    def of(cls, robot: RigidRobot, link: str, tool: Array) -> _Usual:
-        """Of a tool."""
-        study = posture_inertia(robot)
-        J, _, place = _motions(robot, study.postures, link, tool)
-        length = max(LENGTH * float(np.median(np.linalg.norm(place, axis=1))), SHORTEST_LEVER)
-        S, JT = np.diag([1.0] * 3 + [length] * 3), np.swapaxes(J, 1, 2)
-        mobility = np.linalg.eigvalsh(S @ J @ study.inverse @ JT @ S)[:, max(6 - robot.n, 0)]
-        yielding = np.median(np.diagonal(J @ np.diag(1.0 / chosen_stiffness(robot)) @ JT, axis1=1, axis2=2), axis=0)
-        means = np.repeat(np.maximum([yielding[:3].mean(), yielding[3:].mean()], SOFTEST), 3)
-        return cls(length, SINGULAR / max(float(np.quantile(mobility, GOOD_POSTURE)), MOST_HEAVY), TOOL / means)
+def _usual(robot: RigidRobot, link: str, tool: Array) -> tuple[float, float, Array]:
+    """Length, heaviest and stiffness as is usual over the postures of a tool, for those that are not given."""
+    study = posture_inertia(robot)
+    J, _, place = _motions(robot, study.postures, link, tool)
+    length = max(LENGTH * float(np.median(np.linalg.norm(place, axis=1))), SHORTEST_LEVER)
+    S, JT = np.diag([1.0] * 3 + [length] * 3), np.swapaxes(J, 1, 2)
+    mobility = np.linalg.eigvalsh(S @ J @ study.inverse @ JT @ S)[:, max(6 - robot.n, 0)]
+    yielding = np.median(np.diagonal(J @ np.diag(1.0 / chosen_stiffness(robot)) @ JT, axis1=1, axis2=2), axis=0)
+    means = np.repeat(np.maximum([yielding[:3].mean(), yielding[3:].mean()], SOFTEST), 3)
+    return length, SINGULAR / max(float(np.quantile(mobility, GOOD_POSTURE)), MOST_HEAVY), TOOL / means
 
 
 LAW = CartesianImpedance

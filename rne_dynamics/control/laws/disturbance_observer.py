@@ -60,11 +60,7 @@ def disturbance_observer_kernel(
         correction, bound = product(found[j], observed), memory[BOUND, j]
         if abs(correction) > bound:
             memory[LIMITED, j] = 1.0
-        if correction > bound:
-            correction = bound
-        elif correction < -bound:
-            correction = -bound
-        terms[3, j] = product(found[j], answer) + correction
+        terms[3, j] = product(found[j], answer) + min(max(correction, -bound), bound)
     put_friction(table, q, reference, terms)
 
 

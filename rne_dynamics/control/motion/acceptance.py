@@ -17,8 +17,8 @@ from rne_dynamics.control.motion.motion import Motion, halt, rest
 from rne_dynamics.control.motion.path import Path
 from rne_dynamics.control.motion.takeover import BlendedPath, PathCheck, away, check_start, in_path_time, takeover
 from rne_dynamics.control.thresholds import NANOSECONDS
-from rne_dynamics.control.trajectory import SampledTrajectory
-from rne_dynamics.errors import TrajectoryError
+from rne_dynamics.control.trajectory import ACCELERATIONS_ALONE, SampledTrajectory
+from rne_dynamics.errors import TrajectoryError, refuse
 from rne_dynamics.model.inertia import Array
 
 #: Largest number of points. To accept so many for seven joints takes 0.4 s on the test machine and 50 MB, with
@@ -28,6 +28,10 @@ MOST_POINTS = 100_000
 MOST_POSITIONS = 1_000_000
 #: Longest trajectory, s: a day. Beyond, path time would lose its microseconds.
 LONGEST_TRAJECTORY = 86_400.0
+
+
+#: Tables of a request, in the order of `Points.rows`.
+TABLES = ("positions", "velocities", "accelerations")
 
 
 class Time(Protocol):
@@ -55,17 +59,13 @@ class Points:
     columns: Array
     #: s; shape (points,).
     times: Array
-    #: Shape (points, m); None where the request has none.
-    positions: Array
-    velocities: Array | None
-    accelerations: Array | None
+    #: Positions, and what the request has of velocities, and of accelerations; shape (1 to 3, points, m).
+    rows: Array
 
     def after(self, t: float) -> Points:
         """Points later than `t`, s."""
         later = self.times > t
-        velocities = None if self.velocities is None else self.velocities[later]
-        accelerations = None if self.accelerations is None else self.accelerations[later]
-        return Points(self.columns, self.times[later], self.positions[later], velocities, accelerations)
+        return Points(self.columns, self.times[later], self.rows[:, later])
 
 
 def nanoseconds(time: Time, what: str) -> int:
@@ -93,14 +93,13 @@ def read_points(names: Sequence[str], points: Sequence[Point], joints: tuple[str
             raise TrajectoryError(
                 f"point {k} has efforts other than 0; this controller computes them itself, leave them out"
             )
-    positions = _table([p.positions for p in points], len(names), "positions")
-    if positions is None:
-        raise TrajectoryError(f"point 0 has 0 positions for {len(names)} joints; every joint needs one")
-    return Points(
-        columns, times / NANOSECONDS, positions,
-        _table([p.velocities for p in points], len(names), "velocities"),
-        _table([p.accelerations for p in points], len(names), "accelerations"),
+    tables = [_table(points, what, len(names)) for what in TABLES]
+    refuse(
+        TrajectoryError,
+        (tables[0] is None, f"point 0 has 0 positions for {len(names)} joints; every joint needs one"),
+        (tables[1] is None and tables[2] is not None, ACCELERATIONS_ALONE),
     )
+    return Points(columns, times / NANOSECONDS, np.array([table for table in tables if table is not None]))
 
 
 def check_count(points: int, joints: int) -> None:
@@ -113,18 +112,19 @@ def check_count(points: int, joints: int) -> None:
 def _columns(names: Sequence[str], joints: tuple[str, ...]) -> Array:
     known = {joint: j for j, joint in enumerate(joints)}
     unknown = [n for n in names if n not in known]
-    if unknown:
-        shown = ", ".join(repr(n[:60]) for n in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
-        raise TrajectoryError(f"it names unknown joints: {shown}; the controller has {', '.join(joints)}")
-    if not names:
-        raise TrajectoryError(f"it has points but names no joints; the controller has {', '.join(joints)}")
+    shown = ", ".join(repr(n[:60]) for n in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
     twice = next((n for n in joints if list(names).count(n) > 1), None)
-    if twice is not None:
-        raise TrajectoryError(f"it names joint {twice!r} more than once; name each joint once")
+    refuse(
+        TrajectoryError,
+        (unknown, f"it names unknown joints: {shown}; the controller has {', '.join(joints)}"),
+        (not names, f"it has points but names no joints; the controller has {', '.join(joints)}"),
+        (twice is not None, f"it names joint {twice!r} more than once; name each joint once"),
+    )
     return np.array([known[n] for n in names], dtype=np.intp)
 
 
-def _table(rows: list[Sequence[float]], m: int, what: str) -> Array | None:
+def _table(points: Sequence[Point], what: str, m: int) -> Array | None:
+    rows: list[Sequence[float]] = [getattr(point, what) for point in points]
     lengths = [len(row) for row in rows]
     for k, length in enumerate(lengths):
         if length not in (0, m):
@@ -209,17 +209,14 @@ def accept_points(
     Other joints come to rest, and hold. A `header` in the past joins it where it would be by now, or at its next point.
     """
     start = nanoseconds(header, "the header's stamp") or motion.stamp
-    with np.errstate(all="ignore"):  # hostile numbers overflow; the results are checked
-        _check_clock(start, motion.stamp)
-        read = read_points(names, points, rules.limits.joints)
-    return accept_table(read, start, motion, rules)
+    _check_clock(start, motion.stamp)
+    return accept_table(read_points(names, points, rules.limits.joints), start, motion, rules)
 
 
 def accept_table(read: Points, start: int, motion: CurrentMotion, rules: Rules) -> Accepted:
     """As `accept_points`, for points that are tables already; `start`: stamp, ns."""
     limits, blend_time = rules.limits, rules.blend_time
-    with np.errstate(all="ignore"):
-        _check_clock(start, motion.stamp)
+    with np.errstate(all="ignore"):  # hostile numbers overflow; the results are checked
         at = max(start, motion.stamp)
         begin = (at - start) / NANOSECONDS
         if begin > read.times[-1]:
@@ -261,45 +258,36 @@ def _nearest(points: Points, begin: float, now: Array, limits: MotionLimits) -> 
     off, columns = np.zeros_like(now), points.columns
     if limits.continuous is None or not limits.continuous[columns].any():
         return points, off
-    first = points.positions[0]
+    first, rows = points.rows[0, 0], points.rows.copy()
     if points.times[0] < begin:  # joined on the way
         names = [limits.joints[j] for j in columns]
-        first = SampledTrajectory(
-            points.times, points.positions, points.velocities, points.accelerations, names
-        ).path.sample(begin).q
+        first = _sampled(points.times, rows, names).path.sample(begin).q
     off[columns] = 2.0 * np.pi * limits.turns_off(first, now[columns], columns)
-    return replace(points, positions=points.positions - off[columns]), off
+    rows[0] -= off[columns]
+    return replace(points, rows=rows), off
 
 
 def _whole(points: Points, begin: float, now: Reference, limits: MotionLimits, blend_time: float) -> SampledTrajectory:
     """The points for all joints, behind the present motion where the first is yet to come."""
-    halted = halt(now.q, now.qd, blend_time, limits.lower, limits.upper)
     front = int(points.times[0] > begin)
     times = np.append(begin, points.times) if front else points.times
+    rows = np.zeros((len(points.rows), len(times), len(limits.joints)))
+    rows[0] = halt(now.q, now.qd, blend_time, limits.lower, limits.upper)
+    if front:
+        rows[:, 0, points.columns] = np.array(now)[: len(rows), points.columns]
+    rows[:, front:, points.columns] = points.rows
+    return _sampled(times, rows, limits.joints)
 
-    def table(rows: Array | None, present: Array, others: Array | float) -> Array | None:
-        if rows is None:
-            return None
-        whole = np.empty((len(times), len(limits.joints)))
-        whole[:] = others
-        if front:
-            whole[0, points.columns] = present[points.columns]
-        whole[front:, points.columns] = rows
-        return whole
 
-    positions = table(points.positions, now.q, halted)
-    assert positions is not None  # there is no request without
-    return SampledTrajectory(
-        times, positions, table(points.velocities, now.qd, 0.0), table(points.accelerations, now.qdd, 0.0),
-        limits.joints,
-    )
+def _sampled(times: Array, rows: Array, names: Sequence[str]) -> SampledTrajectory:
+    return SampledTrajectory(times, **dict(zip(TABLES, rows, strict=False)), joint_names=names)
 
 
 def _ended(points: Points, limits: MotionLimits, blend_time: float, moving_end: bool) -> Points:
     """The points, and behind a last one that moves the way to rest."""
-    if points.velocities is None:
+    if len(points.rows) < 2:
         return points
-    last = points.velocities[-1]
+    last = points.rows[1, -1]
     j = int(np.argmax(np.abs(last)))
     if not END_VELOCITY < abs(last[j]) < np.inf:  # what is not a number is refused with the others
         return points
@@ -309,17 +297,13 @@ def _ended(points: Points, limits: MotionLimits, blend_time: float, moving_end: 
             f"is to rest; it must be 0 (at most {END_VELOCITY:g}). Where the arm may come to rest behind it, set the "
             "parameter allow_nonzero_velocity_at_trajectory_end"
         )
-    acceleration = np.zeros_like(last) if points.accelerations is None else points.accelerations[-1]
+    acceleration = points.rows[2, -1] if len(points.rows) > 2 else np.zeros_like(last)
     allowed = (row[points.columns] for row in (limits.lower, limits.upper, limits.velocity))
-    end = rest(Reference(points.positions[-1], last, acceleration), blend_time, *allowed)
-
-    def joined(rows: Array | None, behind: Array | None) -> Array | None:
-        return None if rows is None or behind is None else np.vstack([rows, behind[1:]])
-
+    end = rest(Reference(points.rows[0, -1], last, acceleration), blend_time, *allowed)
+    behind = np.array([end.positions, end.velocities, end.accelerations])[: len(points.rows), 1:]
     return Points(
         points.columns, np.append(points.times, points.times[-1] + end.times[1:]),
-        np.vstack([points.positions, end.positions[1:]]), joined(points.velocities, end.velocities),
-        joined(points.accelerations, end.accelerations),
+        np.concatenate([points.rows, behind], axis=1),
     )
 
 

@@ -195,8 +195,7 @@ class EffortDemand:
 def _times(path: BlendedPath, samples: int) -> tuple[Array, NDArray[np.bool_]]:
     """Path times to sample: both sides of each knot, and between knots that are few; and which lie in short pieces."""
     knots = path.knots
-    if len(knots) < 2:
-        return knots, np.zeros(len(knots), dtype=bool)
+
     inside = int(np.clip(samples // len(knots), 0, MOST_IN_A_PIECE))
     begins, ends = knots[:-1], np.nextafter(knots[1:], -np.inf)
     parts = np.arange(inside + 2) / (inside + 1.0)

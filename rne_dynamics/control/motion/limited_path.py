@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.assembly import DISAGREEMENT, Follower
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
-from rne_dynamics.closed_chain.independence import evaluated, independent_joints
+from rne_dynamics.closed_chain.independence import evaluated, independent_joints, scaled_jacobian
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.path import ORDER, ROWS, Path, distinct
@@ -127,10 +127,8 @@ def _replacement(c: Array, T: float, lower: float, upper: float, velocity: float
         return None
     hardest = STEEPER * max(hardest, float(np.abs(_ACCELERATIONS @ (rate[1:] * np.arange(1.0, ORDER - 1))).max()) / T)
     mirrored = side * c  # so that the bound is above
-    if turning:
-        found = _turn(mirrored, T, upper if side > 0.0 else -lower, hardest)
-    else:
-        found = _slowed(mirrored, T, bound, hardest)
+    top = upper if side > 0.0 else -lower
+    found = _turn(mirrored, T, top, hardest) if turning else _slowed(mirrored, T, bound, hardest)
     return None if found is None else Replacement(found.knots, side * found.coefficients)
 
 
@@ -246,12 +244,7 @@ def leading_path(mechanism: Mechanism, posture: Array) -> Leading | None:
     """Paths of all actuated joints from those that lead; None where all do. `posture`: all joints of the tree."""
     if independent_joints(mechanism) is None:
         return None
-
-    def along(path: Path, named: Array, begin: float) -> Path:
-        leading = leading_joints(mechanism, named.tolist())
-        return _LoopPath(mechanism, leading, posture).along(path, named, begin)
-
-    return along
+    return lambda path, named, begin: _LoopPath(mechanism, named.tolist(), posture).along(path, begin)
 
 
 def leading_joints(mechanism: Mechanism, named: Sequence[int]) -> tuple[int, ...]:
@@ -261,28 +254,24 @@ def leading_joints(mechanism: Mechanism, named: Sequence[int]) -> tuple[int, ...
 
 
 class _LoopPath:
-    """One path in the making."""
+    """One path in the making, where a request names the joints at the places `named`."""
 
-    def __init__(self, mechanism: Mechanism, leading: tuple[int, ...], posture: Array) -> None:
-        names = mechanism.joint_names
+    def __init__(self, mechanism: Mechanism, named: Sequence[int], posture: Array) -> None:
+        names, leading = mechanism.joint_names, leading_joints(mechanism, named)
         self._mechanism, self._leading = mechanism, np.array(leading)
-        self._led = [j for j in range(mechanism.n) if j not in leading]
+        self._agreeing = [j for j in sorted(named) if j not in leading]
         self._follower = Follower(replace(mechanism, joint_names=tuple(names[j] for j in leading)), posture)
         self._packed = pack(mechanism)
         self._work = workspace(self._packed)
 
-    def along(self, path: Path, named: Array, begin: float) -> Path:
-        """The path with the led joints on the loops; those of them that are `named` must be there at its knots."""
-        knots, pieces = [float(path.knots[0])], []
+    def along(self, path: Path, begin: float) -> Path:
+        """The path with the led joints on the loops; those of them that are named must be there at its knots."""
         rest = len(path.knots) - 1
         first = max(int(np.searchsorted(path.knots, begin, side="right")) - 1, 0)
-        agreeing = [j for j in self._led if j in named]
+        knots, pieces = path.knots[: first + 1].tolist(), list(path.coefficients[:first])
         q = self._closed(path.in_piece(first, 0.0), path.knots[first])[0]
         if first < rest or rest == 0:
-            self._check(agreeing, path.in_piece(first, 0.0).q, q, float(path.knots[first]))
-        for p in range(first):
-            knots.append(float(path.knots[p + 1]))
-            pieces.append(path.coefficients[p])
+            self._check(path.in_piece(first, 0.0).q, q, float(path.knots[first]))
         for p in range(first, rest):
             T = float(path.knots[p + 1] - path.knots[p])
             parts = self._parts(path, p, T)
@@ -293,7 +282,7 @@ class _LoopPath:
                 )
             x = np.linspace(0.0, T, parts + 1)
             rows = np.array([self._closed(path.in_piece(p, t), path.knots[p] + t) for t in x.tolist()])
-            self._check(agreeing, path.in_piece(p, T).q, rows[-1, 0], float(path.knots[p + 1]))
+            self._check(path.in_piece(p, T).q, rows[-1, 0], float(path.knots[p + 1]))
             pieces.extend(polynomials(x, *rows.swapaxes(0, 1))[:-1])
             knots.extend((path.knots[p] + x[1:]).tolist())
             q = rows[-1, 0]
@@ -312,21 +301,19 @@ class _LoopPath:
         q, qd, qdd = (row[self._leading] for row in wanted)
         follower, mechanism = self._follower, self._mechanism
         _follow(follower, q, qd, t)
-        evaluated(self._packed, self._work, follower.posture, follower.velocity)
+        K = scaled_jacobian(self._packed, evaluated(self._packed, self._work, follower.posture, follower.velocity))
         acceleration = np.zeros(mechanism.robot.n)
         acceleration[mechanism.actuated[self._leading]] = qdd
         others = np.setdiff1d(np.arange(mechanism.robot.n), mechanism.actuated[self._leading])
-        scale = self._packed.row_scale[:, None]
-        K = scale * self._work.K * self._packed.column_scale
         right = -self._packed.row_scale * (self._work.drift + self._work.K @ acceleration)
         acceleration[others] = self._packed.column_scale[others] * np.linalg.lstsq(K[:, others], right, rcond=1e-9)[0]
         rows = np.array([follower.posture, follower.velocity, acceleration])[:, mechanism.actuated]
         rows[:, self._leading] = q, qd, qdd
         return rows
 
-    def _check(self, joints: list[int], wanted: Array, q: Array, t: float) -> None:
+    def _check(self, wanted: Array, q: Array, t: float) -> None:
         scales, names = self._packed.column_scale[self._mechanism.actuated], self._mechanism.joint_names
-        for j in joints:
+        for j in self._agreeing:
             if not abs(wanted[j] - q[j]) <= DISAGREEMENT * scales[j]:
                 raise TrajectoryError(
                     f"joint {names[j]!r} is to be at {wanted[j]:.6g} at {t:.3f} s, but the loops put it at {q[j]:.6g} "

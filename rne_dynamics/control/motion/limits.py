@@ -15,7 +15,7 @@ from rne_dynamics.compiling.jit import helper
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.parameters import frozen_vector, of_node, parameter
 from rne_dynamics.control.thresholds import ABSURD, ALLOWANCE, ROUNDING
-from rne_dynamics.errors import ArgumentError, ControlError, TrajectoryError
+from rne_dynamics.errors import ArgumentError, ControlError, TrajectoryError, refuse
 from rne_dynamics.model.inertia import Array, set_fields
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.tree import JointKind, KinematicTree
@@ -72,10 +72,10 @@ class Tolerances:
 
     def __post_init__(self) -> None:
         set_fields(self, **{
-            name: _tolerances(getattr(self, name), self.joints, f"the {name.replace('_', ' ')} tolerance")
+            name: upper_bounds(getattr(self, name), self.joints, f"the {name.replace('_', ' ')} tolerance")
             for name in ("path", "goal", "path_velocity", "goal_velocity")
         }, **{
-            name: float(_tolerances([getattr(self, name)], (name,), "the tolerance")[0])
+            name: float(upper_bounds([getattr(self, name)], (name,), "the tolerance")[0])
             for name in ("stopped_velocity", "goal_time")
         })
 
@@ -111,7 +111,8 @@ class Tolerances:
         return position, velocity
 
 
-def _tolerances(value: ArrayLike, joints: tuple[str, ...], what: str) -> Array:
+def upper_bounds(value: ArrayLike, joints: tuple[str, ...], what: str) -> Array:
+    """One number or one for each joint, not negative; 0, no bound, is kept as infinity; (n,)."""
     array = frozen_vector(value, len(joints), what, lowest=0.0, finite=False, names=joints, error=ControlError)
     return np.where(array > 0.0, array, np.inf)
 
@@ -202,14 +203,11 @@ class MotionLimits(JointRanges):
 
     def bounds(self, now: Reference) -> Array:
         """Bounds of position, velocity, acceleration, (3, 2, n), from `now`; a joint outside moves no further out."""
-        bounds = np.empty((3, 2, len(self.joints)))
-        bounds[0, 0] = np.minimum(np.maximum(self.lower, -ABSURD) - POSITION_ALLOWANCE, now.q) - ROUNDING
-        bounds[0, 1] = np.maximum(np.minimum(self.upper, ABSURD) + POSITION_ALLOWANCE, now.q) + ROUNDING
-        fastest = np.minimum((1.0 + ALLOWANCE) * self.velocity, ABSURD)
-        bounds[1, 1] = np.maximum(fastest, np.abs(now.qd)) + ROUNDING
-        bounds[1, 0] = -bounds[1, 1]
-        bounds[2, 0], bounds[2, 1] = -ABSURD, ABSURD
-        return bounds
+        lower = np.minimum(np.maximum(self.lower, -ABSURD) - POSITION_ALLOWANCE, now.q) - ROUNDING
+        upper = np.maximum(np.minimum(self.upper, ABSURD) + POSITION_ALLOWANCE, now.q) + ROUNDING
+        fastest = np.maximum(np.minimum((1.0 + ALLOWANCE) * self.velocity, ABSURD), np.abs(now.qd)) + ROUNDING
+        hardest = np.full_like(now.q, ABSURD)
+        return np.array([(lower, upper), (-fastest, fastest), (-hardest, hardest)])
 
 
 # -- positions as typed: JOINT=VALUE for some joints or VALUE for all, rad or m or with a unit -------------------------
@@ -223,12 +221,13 @@ _QUANTITY = re.compile(r"(.*?\d\.?)\s*([a-z]*)")
 def parse_goal(words: Sequence[str], robot: RigidRobot, lower: Array, upper: Array) -> dict[str, float]:
     """Position of each joint that words name, rad or m, within limits (n,): all named or none, else ArgumentError."""
     named = ["=" in word for word in words]
-    if not words:
-        raise ArgumentError("no goal is given; write JOINT=VALUE, or a VALUE for each joint, as in joint1=30deg")
-    if any(named) and not all(named):
-        raise ArgumentError("give either JOINT=VALUE for some joints or a VALUE for every joint, not both")
-    if not any(named) and len(words) != robot.n:
-        raise ArgumentError(f"{len(words)} values for {robot.n} joints ({', '.join(robot.joint_names)})")
+    refuse(
+        ArgumentError,
+        (not words, "no goal is given; write JOINT=VALUE, or a VALUE for each joint, as in joint1=30deg"),
+        (any(named) and not all(named), "give either JOINT=VALUE for some joints or a VALUE for every joint, not both"),
+        (not any(named) and len(words) != robot.n,
+         f"{len(words)} values for {robot.n} joints ({', '.join(robot.joint_names)})"),
+    )  # fmt: skip
     slides = sliding_joints(robot)
     goal: dict[str, float] = {}
     for word, default in zip(words, robot.joint_names, strict=False):

@@ -222,7 +222,7 @@ def rest(now: Reference, duration: float, lower: Array, upper: Array, velocity: 
         return SampledTrajectory(np.zeros(1), now.q[None].copy())
     times = np.full(len(now.q), duration)
     for step in range(SIXTEENTHS - 1, 0, -1):
-        end = now.q + _way(now, times)
+        end = now.q + times * (now.qd / 2.0 + times * now.qdd / 12.0)
         times = np.where(end != _within(end, now.q, lower, upper), step * duration / SIXTEENTHS, times)
     knots = distinct(np.append(0.0, times))
     x = np.minimum(knots[:, None], times)
@@ -246,7 +246,3 @@ def halt(q: Array, qd: Array, duration: float, lower: Array, upper: Array) -> Ar
 def _within(end: Array, q: Array, lower: Array, upper: Array) -> Array:
     """`end` within limits, widened to where the joint is already."""
     return np.clip(end, np.minimum(lower, q), np.maximum(upper, q))
-
-
-def _way(now: Reference, T: float | Array) -> Array:
-    return T * (now.qd / 2.0 + T * now.qdd / 12.0)

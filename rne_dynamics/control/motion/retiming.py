@@ -21,7 +21,7 @@ from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.dynamics.declared.arguments import as_floats, check_open_arm
 from rne_dynamics.dynamics.friction import friction_torque
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
-from rne_dynamics.errors import MissingDependencyError, TrajectoryError
+from rne_dynamics.errors import MissingDependencyError, TrajectoryError, refuse
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
@@ -83,10 +83,13 @@ def retimed(
     check_open_arm(robot)
     for name, value in (("effort", effort), ("velocity", velocity), ("smoothing", smoothing), ("tolerance", tolerance)):
         check_number(value, f"{name} of retimed", error=TrajectoryError)
-        if name in ("effort", "velocity") and value > 1.0:
-            raise TrajectoryError(f"{name} of retimed is {value}; it is a fraction of the limits, at most 1")
-    if smoothing < 2.0 * SHORTEST_SAMPLE:
-        raise TrajectoryError(f"smoothing of retimed is {smoothing} s; it must be at least {2.0 * SHORTEST_SAMPLE} s")
+    refuse(
+        TrajectoryError,
+        (effort > 1.0, f"effort of retimed is {effort}; it is a fraction of the limits, at most 1"),
+        (velocity > 1.0, f"velocity of retimed is {velocity}; it is a fraction of the limits, at most 1"),
+        (smoothing < 2.0 * SHORTEST_SAMPLE,
+         f"smoothing of retimed is {smoothing} s; it must be at least {2.0 * SHORTEST_SAMPLE} s"),
+    )  # fmt: skip
     accelerations, rates = (
         np.full(robot.n, np.inf) if limit is None else frozen_vector(
             limit, robot.n, f"{name} of retimed", lowest=float(np.nextafter(0.0, 1.0)), finite=False,
@@ -103,8 +106,6 @@ def retimed(
             f"the motion is {deviation:.3g} away from its path, and the tolerance is {tolerance:g}; choose a larger "
             "tolerance"
         )
-    if len(motions) == 1:
-        return motions[0]
     begins = np.cumsum([0.0, *(motion.duration for motion in motions[:-1])])
     times = np.concatenate([[0.0], *(t + motion.times[1:] for t, motion in zip(begins, motions, strict=True))])
     q, qd, qdd = (

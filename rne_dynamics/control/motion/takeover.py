@@ -12,6 +12,7 @@ from rne_dynamics.control.control_law import Reference, rows_reference
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.path import ORDER, Departure, Path, add_piece, distinct, evaluate_path, leaves
 from rne_dynamics.control.thresholds import HALVINGS
+from rne_dynamics.control.trajectory import polynomials
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.inertia import Array
 
@@ -27,8 +28,6 @@ def in_path_time(now: Reference, rate: float, slope: float = 0.0) -> tuple[Refer
         return now, rate, 0.0
     if rate < LEAST_RATE:
         rate, slope = LEAST_RATE, slope * LEAST_RATE / rate if rate > 0.0 else 0.0
-    if rate == 1.0 and slope == 0.0:
-        return now, rate, slope
     first = now.qd / rate
     return Reference(now.q, first, (now.qdd - first * slope) / rate**2), rate, slope
 
@@ -73,18 +72,11 @@ class BlendedPath:
         _samples(self.base.coefficients, self.base.knots, self.begin, self.offsets, self.until, times, out)
         return out
 
-    def pieces(self) -> tuple[int, int]:
-        """The pieces of `base` that count, first and behind the last; −1 is the time before its first knot."""
-        return int(np.searchsorted(self.base.knots, self.begin, side="right")) - 1, len(self.base.knots)
-
-    def blended(self) -> int:
-        """Behind the last piece of `base` to which an offset is added; no more than the first where there is none."""
-        if not (self.until > self.begin).any():
-            return self.pieces()[0]
-        return int(np.searchsorted(self.base.knots, self.until.max(), side="left"))
-
     def departure(self, bounds: Array, first: int, last: int) -> tuple[int, Departure] | None:
-        """Where pieces first leave bounds (3, 2, n), and of what: 0 position, 1 velocity, 2 acceleration."""
+        """Where pieces first leave bounds (3, 2, n), and of what: 0 position, 1 velocity, 2 acceleration.
+
+        `first`, `last`: the first piece of `base`, −1 for the time before its first knot, and behind the last one.
+        """
         found = np.zeros(2)
         which = _departure(
             self.base.coefficients, self.base.knots, self.begin, self.offsets, self.until, bounds, first, last, found
@@ -107,18 +99,9 @@ def takeover(base: Path, begin: float, now: Reference, blend_time: float) -> Ble
         (zero, zero, now.qdd - there.qdd, min(blend_time, ACCELERATION_BLEND)),
     )):
         if e.any() or v.any() or a.any():
-            offsets[k], until[k] = _dying(e, v, a, T), begin + T
+            ends = np.array([(e, zero), (v, zero), (a, zero)])
+            offsets[k], until[k] = polynomials(np.array([0.0, T]), *ends)[0], begin + T
     return BlendedPath(base, begin, offsets, until)
-
-
-def _dying(e: Array, v: Array, a: Array, T: float) -> Array:
-    """Coefficients of the quintic from position `e`, velocity `v`, acceleration `a`, (n,), to zero at `T`; (6, n)."""
-    return np.stack([
-        e, v, 0.5 * a,
-        -(20.0 * e / T**2 + 12.0 * v / T + 3.0 * a) / (2.0 * T),
-        (30.0 * e / T**2 + 16.0 * v / T + 3.0 * a) / (2.0 * T**2),
-        -(12.0 * e / T**2 + 6.0 * v / T + a) / (2.0 * T**3),
-    ])
 
 
 @rare_kernel
@@ -219,9 +202,12 @@ class PathCheck:
         self._bounds, self._slows = limits.bounds(now), slows
         #: Rate of path time at which what is checked keeps the velocity limits.
         self.rate = 1.0
-        self._next, self._last = path.pieces()
-        if rest_known:
-            self._last = path.blended()
+        # the pieces of the base that are checked: the next one, and the one behind the last
+        knots = path.base.knots
+        self._next, self._last = int(np.searchsorted(knots, path.begin, side="right")) - 1, len(knots)
+        if rest_known:  # those to which an offset is added
+            blended = (path.until > path.begin).any()
+            self._last = int(np.searchsorted(knots, path.until.max(), side="left")) if blended else self._next
 
     @property
     def over(self) -> bool:

@@ -123,9 +123,8 @@ def _smooth(x: State, aim: State, h: float, step: float, bounds: Bounds) -> tupl
             return False, x
     for k in range(1, CHECKS + 1):
         t = h * k / (CHECKS + 1)
-        if abs(a + t * (6.0 * c3 + t * (12.0 * c4 + t * 20.0 * c5))) > A:
-            return False, x
-        if abs(v + t * (a + t * (3.0 * c3 + t * (4.0 * c4 + t * 5.0 * c5)))) > V:
+        fast = abs(v + t * (a + t * (3.0 * c3 + t * (4.0 * c4 + t * 5.0 * c5)))) > V
+        if fast or abs(a + t * (6.0 * c3 + t * (12.0 * c4 + t * 20.0 * c5))) > A:
             return False, x
     t = step
     after = State(
@@ -284,9 +283,7 @@ class StreamLimits(JointRanges):
         jerk = np.where(jerk > 0.0, jerk, acceleration / JERK_TIME)
         check_number(self.start, "start of setpoints")
         check_parameters(self, "setpoints.")
-        table = np.empty((5, n))
-        table[LOWER], table[UPPER], table[VELOCITY] = self.lower, self.upper, velocity
-        table[ACCELERATION], table[JERK] = acceleration, jerk
+        table = np.array(np.broadcast_arrays(self.lower, self.upper, velocity, acceleration, jerk))
         set_fields(self, table=table, reach=self.start + self.timeout * velocity)
 
 

@@ -44,7 +44,7 @@ from rne_dynamics.dynamics.kinematics.pose_steps import (
 )
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
+from rne_dynamics.spatial.rows import matrix_at, product, put, put_matrix, vector_at
 from rne_dynamics.spatial.vector import Vector, add, compose, dot, rotation_of, scale, subtract
 
 #: Natural frequency of the filtered pose, rad/s, and gain with which the joints follow it, 1/s.
@@ -122,10 +122,7 @@ def _leashed(e: Vector, v: Vector, behind: Vector, length: float) -> tuple[Vecto
 @helper
 def _velocity(J: Array, qd: Array, row: int) -> Vector:
     """Three rows of J q̇."""
-    x, y, z = 0.0, 0.0, 0.0
-    for j in range(qd.shape[0]):
-        x, y, z = x + J[row, j] * qd[j], y + J[row + 1, j] * qd[j], z + J[row + 2, j] * qd[j]
-    return x, y, z
+    return product(J[row], qd), product(J[row + 1], qd), product(J[row + 2], qd)
 
 
 @helper
@@ -201,22 +198,14 @@ class PoseFollower:
         self._limits = np.array([limits.speed, limits.acceleration, limits.turn_speed, limits.turn_acceleration])
         self._work = work_for(robot.n)
         self._pose, self._twist, self._joints = np.zeros((1, FRAME_COLUMNS)), np.zeros((2, 3)), np.zeros((2, robot.n))
+        #: Positions and velocities, rad or m and per s; shape (n,) each.
+        self.q, self.qd = self._joints
         self._report = np.zeros(2)
         self.limit(bounds)
         #: Where the joints go first, (n,); None where the pose leads at once.
         self.detour: Array | None = None
         self.resting = False
         self._best, self._since = math.inf, 0.0
-
-    @property
-    def q(self) -> Array:
-        """Positions, rad or m; shape (n,)."""
-        return np.asarray(self._joints[0])
-
-    @property
-    def qd(self) -> Array:
-        """Velocities; shape (n,)."""
-        return np.asarray(self._joints[1])
 
     def posture_for(self, target: Array) -> Array | None:
         """A posture, (n,), through which the joints reach a pose; None if the straight way does, or none."""
@@ -242,7 +231,7 @@ class PoseFollower:
 
     def place(self, q: Array, qd: Array) -> None:
         """Begin at a state of the joints; the filtered pose moves with them."""
-        self._joints[0], self._joints[1] = q, qd
+        self.q[:], self.qd[:] = q, qd
         np.minimum(self._bounds[0], q, out=self._task.bounds[0])
         np.maximum(self._bounds[1], q, out=self._task.bounds[1])
         self._task.posture[:] = q

@@ -30,6 +30,8 @@ HORIZON, BEND = 2.0, 1.5
 LONGEST_HORIZON = 0.1
 #: Speed and acceleration, as fractions of the limits, below which the reference counts as at rest.
 REST_PART = 1e-4
+#: Braking time of an aim that rests, s: not 0, so that parts of it are defined.
+NO_BRAKING = 1e-12
 #: Fraction of the period after which a setpoint says anything about velocity and acceleration.
 LEAST_STEP = 0.25
 
@@ -229,21 +231,15 @@ class Stream:
         slope = 1.5 * float((speed / (RESERVE * self._table[ACCELERATION])).max())
         bent = math.sqrt(6.0 * float((speed / (RESERVE * self._table[JERK])).max()))
         # the reference follows what the aim does one horizon ahead
-        self._line = stamp + round(self._horizon * NANOSECONDS), max(slope, bent)
+        self._line = stamp + round(self._horizon * NANOSECONDS), max(slope, bent, NO_BRAKING)
 
     def _along(self, stamp: int) -> Array:
         """The aim that brakes, at `stamp`, ns."""
         assert self._line is not None
         began, lasts = self._line
-        before = (began - self._due) / NANOSECONDS
-        t = (stamp - began) / NANOSECONDS
-        if t <= 0.0 or lasts <= 0.0:
-            way, rate, slope = before + min(t, 0.0), 1.0, 0.0
-        else:
-            x = min(t / lasts, 1.0)
-            way = before + lasts * x * (1.0 - x * x * (1.0 - 0.5 * x))
-            rate, slope = 1.0 - x * x * (3.0 - 2.0 * x), -6.0 * x * (1.0 - x) / lasts
-        if lasts <= 0.0:
-            rate = 0.0
+        before, t = (began - self._due) / NANOSECONDS, (stamp - began) / NANOSECONDS
+        x = min(max(t / lasts, 0.0), 1.0)
+        way = before + min(t, 0.0) + lasts * x * (1.0 - x * x * (1.0 - 0.5 * x))
+        rate, slope = 1.0 - x * x * (3.0 - 2.0 * x), -6.0 * x * (1.0 - x) / lasts
         w = self._aim[1]
         return np.stack([self._aim[0] + way * w, rate * w, slope * w])

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from rne_dynamics.control.control_law import ControlLaw, Reference, TorqueTerms, terms_of
+from rne_dynamics.control.control_law import ControlLaw, Reference, TorqueTerms, call_own, terms_of
 from rne_dynamics.control.model_terms import holding_terms
 from rne_dynamics.control.parameters import check_parameters, parameter
 from rne_dynamics.control.thresholds import LONGEST_STEP
 from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import MASS, ROTOR
+from rne_dynamics.model.layout import MASS, ROTOR, same_masses
 from rne_dynamics.model.mechanism import RigidRobot
 
 #: Rows of a wrench, by the axes that it is given in.
@@ -93,18 +93,16 @@ def limited(wrench: Array, force: float, moment: float) -> tuple[Array, str]:
 LOAD_TIME, FASTEST_FADE = 0.2, 500.0
 
 
-def other_load(robot: RigidRobot, former: RigidRobot) -> bool:
-    """Whether two models differ in what their bodies weigh, and in nothing else."""
-    a, b = robot.open_tree.parameters, former.open_tree.parameters
-    if robot is former or a.shape != b.shape or np.array_equal(a, b):
-        return False
-    rest = np.r_[:MASS, ROTOR : a.shape[1]]
-    return np.array_equal(a[:, rest], b[:, rest])
-
-
 def relocked(robot: RigidRobot, former: RigidRobot) -> bool:
     """Whether bodies of two models are placed elsewhere, as with joints that are locked at other positions."""
-    return not (np.array_equal(robot.open_tree.parameters, former.open_tree.parameters) or other_load(robot, former))
+    a, b = robot.open_tree.parameters, former.open_tree.parameters
+    placed = np.r_[:MASS, ROTOR : a.shape[1]]
+    return not np.array_equal(a[:, placed], b[:, placed])
+
+
+def other_load(robot: RigidRobot, former: RigidRobot) -> bool:
+    """Whether two models differ in what their bodies weigh, and in nothing else."""
+    return not (same_masses(robot.open_tree.parameters, former.open_tree.parameters) or relocked(robot, former))
 
 
 class LoadChange:
@@ -176,7 +174,7 @@ class LawChange:
 
     def finish(self, law: ControlLaw | None) -> None:
         """Let a law be in force at once."""
-        self._apply(law)
+        call_own(law, "apply_wrench", self._wrench)
         self.law = law
         #: Laws that were in force, as long as the effort is not that of `law` alone.
         self.former: list[_Former] = []
@@ -186,25 +184,17 @@ class LawChange:
     def act_after(self, delay: float, period: float) -> None:
         """Pass on the delay from a state until its effort acts, and the time between states, s."""
         for law in (self.law, self._next, *(former.law for former in self.former)):
-            own: Callable[[float, float], None] | None = getattr(law, "act_after", None)
-            if own is not None:
-                own(delay, period)
+            call_own(law, "act_after", delay, period)
 
     def apply_wrench(self, rows: Array) -> None:
         """Pass on a wrench, as of `WrenchFade.rows`, also to laws that are still to come."""
         self._wrench = rows
-        self._apply(self.law)
-        for former in self.former:
-            self._apply(former.law)
-
-    def _apply(self, law: ControlLaw | None) -> None:
-        own: Callable[[Array], None] | None = getattr(law, "apply_wrench", None)
-        if own is not None:
-            own(self._wrench)
+        for law in (self.law, *(former.law for former in self.former)):
+            call_own(law, "apply_wrench", rows)
 
     def begin(self, law: ControlLaw, integral: Array) -> None:
         """Let a law come into force, as fast as it says where the one before is of its class, and has its load."""
-        self._apply(law)
+        call_own(law, "apply_wrench", self._wrench)
         same = type(law) is type(self.law)
         if same and self.law is not None and self._next is None and relocked(law.robot, self.law.robot):
             self.law = law  # a small step, and where those joints go on moving the next one comes soon

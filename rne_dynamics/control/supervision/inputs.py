@@ -23,7 +23,7 @@ from rne_dynamics.control.supervision.state_machine import StateMachine
 from rne_dynamics.control.supervision.states import DRIVING, FLOATING, HOLDING, TRACKING
 from rne_dynamics.control.thresholds import LONGEST_GAP, LONGEST_STEP, NANOSECONDS
 from rne_dynamics.control.trajectory import QUINTIC_PEAK_ACCELERATION, QUINTIC_PEAK_VELOCITY, SampledTrajectory
-from rne_dynamics.errors import ControlError
+from rne_dynamics.errors import ControlError, refuse
 from rne_dynamics.model.inertia import Array
 
 #: After a motion to a pose that did not end by itself, time without a target until the next one is followed, s.
@@ -56,10 +56,12 @@ class PoseInput:
         before, self._aimed = self._aimed, self._machine.stream.stamp
         if not 0 <= self._aimed - before <= CALLED_OFF * NANOSECONDS:
             self._called_off = ""
-        if self._called_off:
-            raise ControlError(f"{self._called_off}: targets are ignored until none has come for {CALLED_OFF:g} s")
-        if not np.isfinite(target).all():
-            raise ControlError(f"a pose target is ignored: it has numbers that are not finite: {target.tolist()}")
+        refuse(
+            ControlError,
+            (self._called_off, f"{self._called_off}: targets are ignored until none has come for {CALLED_OFF:g} s"),
+            (not np.isfinite(target).all(),
+             f"a pose target is ignored: it has numbers that are not finite: {target.tolist()}"),
+        )  # fmt: skip
         self._machine.ready()
         if self._stream is None or self._stream.braking:
             if queue.moving or queue.awaited:
@@ -279,8 +281,8 @@ class ContactReaction:
             acted = np.average(efforts, axis=0, weights=np.diff([*times, machine.output.at]))
             self._bridged.clear()
         self._at = machine.output.at
-        if machine.settings.contact is None or (watch := self.watch) is None:
-            self._watch = None
+        watch = self.watch
+        if watch is None:
             return
         reaction = watch.settings.reaction
         if not self.read and reaction == "none" and self._tared is None:

@@ -232,23 +232,20 @@ def nearest_on_sphere(H: Array, v: Array, radius: float) -> Array:
     # At the minimum (H + λ I) x = v with λ not below minus the least eigenvalue; |x| falls as λ grows: bisection (the
     # trust-region problem with equality; Conn, Gould, Toint, Trust-Region Methods, 2000, section 7.3).
     eigenvalues, Q = np.linalg.eigh(H)
-    c = Q.T @ v
-    least = float(eigenvalues[0])
-    low, high = -least, float(np.linalg.norm(v)) / radius - least
-    span = eigenvalues - least  # not negative, exact at the least
+    c, span = Q.T @ v, eigenvalues - eigenvalues[0]  # the span is not negative, exact at the least
+
+    def at(shift: float) -> Array:
+        """x along the eigenvectors with λ so much above its least."""
+        return np.asarray(np.divide(c, span + shift, np.zeros(3), where=c != 0.0))
+
+    low, high = 0.0, float(np.linalg.norm(v)) / radius
     for _ in range(200):
         middle = 0.5 * (low + high)
-        shift = middle + least
-        with np.errstate(divide="ignore", invalid="ignore"):
-            length = float(np.linalg.norm(np.where(c == 0.0, 0.0, c / (span + shift))))
-        if length > radius:
+        if np.linalg.norm(at(middle)) > radius:
             low = middle
         else:
             high = middle
-        if high - low <= 1e-15 * (abs(high) + least):
-            break
-    with np.errstate(divide="ignore", invalid="ignore"):
-        x = np.where(c == 0.0, 0.0, c / (span + high + least))
+    x = at(high)
     rest = radius**2 - float(x @ x)
     if rest > 0.0:  # nothing of v along the least eigenvector ("hard case"): either way serves
         x[0] = math.copysign(math.sqrt(x[0] ** 2 + rest), c[0])

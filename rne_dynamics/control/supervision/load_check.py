@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,11 +57,8 @@ HEAVIEST = 10.0
 _COVERS = {("sign", "scale"), ("unit", "scale"), ("signs", "factor"), ("unit", "factor")}
 
 
-class Diagnosis(NamedTuple):
-    """Causes that explain a disagreement, likeliest first; empty where no single one does."""
-
-    causes: tuple[Cause, ...]
-    text: str
+#: Causes that explain a disagreement, likeliest first, empty where no single one does; and a text.
+Diagnosis = tuple[tuple[Cause, ...], str]
 
 
 def diagnose(evidence: Evidence, gravity_at: Callable[[Array], Array] | None) -> Diagnosis:
@@ -77,7 +73,7 @@ def diagnose(evidence: Evidence, gravity_at: Callable[[Array], Array] | None) ->
         if not evidence.beyond(np.where(evidence.seen, cause.residual, 0.0)).any()
     ]
     if not fitting:
-        return Diagnosis((), _unexplained(evidence))
+        return (), _unexplained(evidence)
     fitting.sort(key=lambda pair: pair[0])
     best = fitting[0][0]
     causes: list[Cause] = []
@@ -87,7 +83,7 @@ def diagnose(evidence: Evidence, gravity_at: Callable[[Array], Array] | None) ->
         ) for other in causes)
         if score <= best + ALSO and not said and len(causes) <= MOST_OTHERS:
             causes.append(cause)
-    return Diagnosis(tuple(causes), f"Likeliest: {causes[0].text}.{_possible(causes[1:])}")
+    return tuple(causes), f"Likeliest: {causes[0].text}.{_possible(causes[1:])}"
 
 
 def diagnose_pattern(
@@ -96,11 +92,10 @@ def diagnose_pattern(
     """Name what could be wrong where no joint alone disagrees, but one of `payloads` explains the pattern of all."""
     best = min(payloads, key=lambda found: evidence.misfit(found.residual))
     own = Cause("payload", best.residual, 0.0, payload_text(evidence, best))
-    all_causes = diagnose(evidence, gravity_at).causes
+    all_causes, _ = diagnose(evidence, gravity_at)
     others = [cause for cause in all_causes if cause.kind != "payload"]
     causes = tuple(own if cause.kind == "payload" else cause for cause in all_causes)
-    named = any(cause is own for cause in causes)
-    return Diagnosis(causes if named else (own, *causes), f"{own.text}.{_possible(others)}")
+    return causes if len(others) < len(causes) else (own, *causes), f"{own.text}.{_possible(others)}"
 
 
 def _possible(others: list[Cause]) -> str:
@@ -124,8 +119,7 @@ def worst_joints(evidence: Evidence) -> str:
 
 def _unexplained(evidence: Evidence) -> str:
     loaded = evidence.seen & (np.abs(evidence.load.torque) > evidence.allowed)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = (evidence.effort / evidence.load.torque)[loaded]
+    ratios = evidence.effort[loaded] / evidence.load.torque[loaded]
     if len(ratios) > 1 and (ratios > 0.0).all():
         return (
             "No single cause explains it. All signs are right and the factors differ from joint to joint "
@@ -190,21 +184,19 @@ LEAST_STATES, LEAST_SHARE = 5, 0.5
 #: Share of what is allowed that counts as noise when causes are compared.
 NOISE = 0.15
 
-# rows of the record: position at the start, sums of positions and of efforts, how many efforts, how many not zero
-_START, _POSITIONS, _EFFORTS, _COUNT, _NOT_ZERO, _ROWS = range(6)
+# rows of the record: position at the start, sum of positions, how many efforts that are not zero
+_START, _POSITIONS, _NOT_ZERO, _ROWS = range(4)
 
 
 @rare_kernel
 def gather_kernel(record: Array, blocks: Array, block: int, q: Array, effort: Array, still: float) -> int:
-    """Add a state to `record` (5, n) and its block of `blocks` (2, blocks, n); the first joint that moved, or −1."""
+    """Add a state to `record` (3, n), its efforts to a block of sums and counts (2, blocks, n); which moved, or −1."""
     for j in range(q.shape[0]):
         if not abs(q[j] - record[_START, j]) <= still:
             return j
     for j in range(q.shape[0]):
         record[_POSITIONS, j] += q[j]
         if np.isfinite(effort[j]):
-            record[_EFFORTS, j] += effort[j]
-            record[_COUNT, j] += 1.0
             blocks[0, block, j] += effort[j]
             blocks[1, block, j] += 1.0
             if effort[j] != 0.0:
@@ -283,7 +275,7 @@ class LoadCheck:
 
     def _effort_expected(self, q: Array) -> bool:
         """Whether only zeros were reported although holding the arm at q takes efforts that the check would see."""
-        if self._acting or not self._record[_COUNT].any():
+        if self._acting or not self._blocks[1].any():
             return False
         gravity = gravity_load(self._robot, q, self._posture).torque
         return bool((np.abs(gravity) > self._tolerance + self._friction).any())
@@ -311,15 +303,14 @@ class LoadCheck:
                 f"{self._duration * 1e-9:g} s, at last {name!r} by {self._way:.3g}. Take the hands off; where it moves "
                 "by itself, efforts and model do not agree (sign, order or unit of the commands, payload)",
             )  # fmt: skip
-        record, n = self._record, self._states
-        seen = record[_COUNT] >= LEAST_SHARE * n
-        if not record[_NOT_ZERO].any():
+        sums, counts = self._blocks.sum(axis=1)
+        seen = counts >= LEAST_SHARE * self._states
+        if not self._record[_NOT_ZERO].any():
             seen[:] = False  # a driver that measures nothing writes zeros
         if not seen.any():
             return LoadVerdict(True, False, "not checked: the arm reports no efforts (none, or all exactly 0)")
-        with np.errstate(invalid="ignore", divide="ignore"):
-            effort = np.where(seen, record[_EFFORTS] / record[_COUNT], np.nan)
-        q = np.array(record[_POSITIONS] / n)
+        effort = np.divide(sums, counts, np.full(len(seen), np.nan), where=seen)
+        q = np.array(self._record[_POSITIONS] / self._states)
         allowed = self._tolerance + self._friction
         evidence = Evidence(
             self._robot.joint_names, effort_units(self._robot), q, effort, seen,
@@ -341,22 +332,26 @@ class LoadCheck:
         notes = not_seen(evidence)
         agree = not evidence.beyond(evidence.residual).any()
         loads = [estimate for estimate in evidence.estimates if estimate.significant]
+        robot, still = self._robot, np.zeros(self._robot.n)
+        gravity_at: Callable[[Array], Array] | None = (
+            None if robot.loops else lambda q: holding_terms(robot, q, still)[0]
+        )
         if agree and not loads:
             text = f"the arm's efforts{without} agree with the model's gravity{notes}"
             return LoadVerdict(True, checked, text)
         if agree:
-            found = diagnose_pattern(replace(evidence, allowed=unsure.reach), loads, self._gravity_at())
+            causes, why = diagnose_pattern(replace(evidence, allowed=unsure.reach), loads, gravity_at)
             text = (
                 f"the arm's efforts{without} are within startup_check.tolerance of the model's gravity, but differ "
-                f"from it as a payload's would: {found.text}{notes}"
+                f"from it as a payload's would: {why}{notes}"
             )
         else:
-            found = diagnose(evidence, self._gravity_at())
+            causes, why = diagnose(evidence, gravity_at)
             text = (
                 f"the arm's efforts{without} do not agree with the model's gravity: {worst_joints(evidence)}. "
-                f"{found.text}{notes}"
+                f"{why}{notes}"
             )
-        return LoadVerdict(False, checked, text, found.causes)
+        return LoadVerdict(False, checked, text, causes)
 
     def _with_estimates(self, evidence: Evidence) -> tuple[Evidence, Doubt]:
         """The evidence with the payloads that explain it, and what could be there without one."""
@@ -369,10 +364,3 @@ class LoadCheck:
             for flange in evidence.load.flanges
         )
         return replace(evidence, estimates=estimates), unsure
-
-    def _gravity_at(self) -> Callable[[Array], Array] | None:
-        """The function g(q) of an open arm."""
-        if self._robot.loops:
-            return None
-        robot, still = self._robot, np.zeros(self._robot.n)
-        return lambda q: holding_terms(robot, q, still)[0]

@@ -188,9 +188,8 @@ class LoopWatch:
             self._lowered, self.text = 1.0, ""
         self._feedback = feedback
         self._settings, self._gains, self._tolerated = settings, gains, math.inf
-        self._places[LIMIT], self._longest = settings.limits.velocity, np.zeros((2, settings.robot.n))
-        if gains is None and hasattr(settings.tracking, "act_after"):
-            self._longest[:] = QUICK
+        quick = QUICK if hasattr(settings.tracking, "act_after") else 0.0
+        self._places[LIMIT], self._longest = settings.limits.velocity, np.full((2, settings.robot.n), quick)
         if gains is not None:
             self._tolerated = tolerated_delay(gains.p, gains.i, gains.d)
             longest = SLOWEST / np.maximum(np.maximum(np.sqrt(gains.p), 0.5 * gains.d), SLOWEST)

@@ -41,11 +41,9 @@ class HoldingBound:
         if _within(held, q, bound):
             self._yielding = False
             return None
-        error = held - q
-        off = np.abs(error) > bound
-        cause = ""
+        error, cause = held - q, ""
         if not self._yielding:
-            self._yielding, j = True, int(np.argmax(off))
+            self._yielding, j = True, int(np.argmax(np.abs(error) > bound))
             cause = (
                 f"joint {settings.robot.joint_names[j]!r} was {-error[j]:.4g} away from where it was held; "
                 f"{bound[j]:g} is allowed: its place follows the arm"
@@ -143,14 +141,14 @@ class MotionQueue:
     def __init__(self, q: Array, lower: Array, upper: Array, velocity: Array, brake_time: float) -> None:
         self.lower, self.upper, self.velocity, self.brake_time = lower, upper, velocity, brake_time
         self._rest: Trajectory = Hold(q)
-        self._rested = self._rest.sample(0.0)
+        #: What is followed at present; and where it rests in the end.
+        self.reference = self._rested = self._rest.sample(0.0)
         self._rest_from = self._at = 0
         #: Whether a trajectory is under way or being braked.
         self.moving = False
         self._now: _Entry | None = None
         self._next: _Entry | None = None
         self._cancelled, self._called_off = "", Ending.CANCELLED
-        self.reference = self._rest.sample(0.0)
 
     @property
     def followed(self) -> str:

@@ -13,14 +13,16 @@ in it, and not a random one: an arm that sags rubs upwards at every joint).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.control.model_terms import gravity_on_bases, holding_terms
+from rne_dynamics.control.model_terms import holding_terms, own_terms, rigid_terms
 from rne_dynamics.control.parameters import check_parameters, parameter
+from rne_dynamics.dynamics.declared.arguments import arm_of
 from rne_dynamics.dynamics.derivatives.regressor import PARAMETERS, regressor
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
@@ -67,34 +69,32 @@ def gravity_load(robot: RigidRobot, q: Array, posture: Array | None = None) -> G
     columns = regressor(arm, q, still, still)
     weights = columns.reshape(arm.n, arm.bodies, PARAMETERS)[:, :, :4]
     bodies = np.einsum("jbk,bk->jb", weights, arm.parameters[:, MASS : MOMENT + 3])
-    return GravityLoad(torque, arm.gravity, _field(arm, q), _flanges(arm, columns), bodies)
+    return GravityLoad(torque, arm.gravity, _field(arm, q), tuple(_flanges(arm, columns)), bodies)
 
 
 def _field(robot: RobotModel, q: Array) -> Array:
     """Effort per unit of gravity along each axis of the base; shape (n, 3)."""
-    bases = np.zeros((3, 12))
+    model, still = own_terms(robot) or arm_of(robot), np.zeros(robot.n)
+    bases, terms = np.zeros((3, 12)), np.empty((3, 4, robot.n))
     bases[:, 6:9] = -np.eye(3)
-    return np.ascontiguousarray(gravity_on_bases(robot, q, bases).T)
+    for base, rows in zip(bases, terms, strict=True):
+        rigid_terms(model._replace(base=base), q, still, still, still, rows)
+    return np.ascontiguousarray(terms[:, 2].T)
 
 
-def _flanges(robot: RobotModel, regressor_rows: Array) -> tuple[Flange, ...]:
+def _flanges(robot: RobotModel, regressor_rows: Array) -> Iterator[Flange]:
     """One for each end of the arm; `regressor_rows` at rest, shape (n, 10·bodies)."""
-    found = []
     for body in end_bodies(robot):
         frame = robot.links[outermost_link(robot, body)]
         columns = np.array(regressor_rows[:, PARAMETERS * body : PARAMETERS * body + 4])
         columns[:, 0] += columns[:, 1:] @ frame.position
-        found.append(Flange(frame.name, float(robot.parameters[body, MASS]), columns, frame.rotation))
-    return tuple(found)
+        yield Flange(frame.name, float(robot.parameters[body, MASS]), columns, frame.rotation)
 
 
 def end_bodies(robot: RobotModel) -> tuple[int, ...]:
     """Bodies at the ends of the arm; a body that carries nothing but fingers (ends itself) stands for them."""
     parents = robot.topology[:, PARENT].tolist()
-    children: dict[int, list[int]] = {body: [] for body in range(robot.bodies)}
-    for body, parent in enumerate(parents):
-        if parent >= 0:
-            children[parent].append(body)
+    children = {body: [child for child, parent in enumerate(parents) if parent == body] for body in range(robot.bodies)}
     ends = {body for body in children if not children[body]}
     hands = {body for body, fingers in children.items() if len(fingers) > 1 and ends.issuperset(fingers)}
     return tuple(sorted(hands | {body for body in ends if parents[body] not in hands}))
@@ -180,14 +180,9 @@ class PayloadEstimate(NamedTuple):
     plus_minus: float
     #: Difference of efforts that it leaves, 0 where nothing was reported; shape (n,).
     residual: Array
-    #: Whether the mass, and whether the first moment, is more than an arm without unknown payload can show.
-    heavy: bool
-    aside: bool
-
-    @property
-    def significant(self) -> bool:
-        """Whether there is a payload that the model does not know, or one too many in the model."""
-        return self.heavy or self.aside
+    #: Whether mass or first moment is more than an arm without unknown payload can show: there is one that the model
+    #: does not know, or one too many in the model.
+    significant: bool
 
     @property
     def weight_text(self) -> str:
@@ -254,8 +249,9 @@ def estimate_payload(
     size = float(np.linalg.norm(x[1:]))
     along = x[1:] / size if size > 0.0 else np.zeros(3)
     about = SIGMAS * math.sqrt(along @ scatter[1:, 1:] @ along) + float(np.abs(along @ K[1:]) @ friction)
+    heavy = abs(x[0]) > max(least, SIGMAS * math.sqrt(scatter[0, 0]) + rubbing)
+    shown = heavy or size > max(least * FARTHEST_MASS, about)
     return PayloadEstimate(
         flange, float(x[0]), x[1:], SIGMAS * math.sqrt(mass_spread) + rubbing, left,
-        bool(explains and least > 0.0 and abs(x[0]) > max(least, SIGMAS * math.sqrt(scatter[0, 0]) + rubbing)),
-        bool(explains and least > 0.0 and size > max(least * FARTHEST_MASS, about)),
-    )  # fmt: skip
+        bool(explains and least > 0.0 and shown),
+    )

@@ -5,24 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
-
 from rne_dynamics.control.contact_watch import ContactSettings
 from rne_dynamics.control.control_law import ControlLaw, check_delay, check_law
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_limits import StateLimits
-from rne_dynamics.control.motion.limits import Tolerances
-from rne_dynamics.control.parameters import check_number, check_parameters, frozen_vector, of_node, parameter
+from rne_dynamics.control.motion.limits import Tolerances, upper_bounds
+from rne_dynamics.control.parameters import check_number, check_parameters, of_node, parameter
 from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.streaming.pose_following import PoseLimits
 from rne_dynamics.control.supervision.fading import WrenchRates
 from rne_dynamics.control.supervision.payload_estimate import PayloadTest
 from rne_dynamics.control.supervision.states import StopPlan
 from rne_dynamics.control.thresholds import ASSUMED_RATE, LONGEST_DELAY
-from rne_dynamics.errors import ControlError
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.errors import ControlError, refuse
+from rne_dynamics.model.inertia import Array, read_only
 from rne_dynamics.model.mechanism import RigidRobot
 
 Compensated = Literal["gravity", "coriolis", "friction"]
@@ -121,11 +119,8 @@ class Settings:
         check_parameters(self, "")
         check_number(self.feedback_ramp, "start.ramp_time", unit=" s", zero=True)
         if self.holding_error is not None:
-            n, names = self.robot.n, self.robot.joint_names
-            error = frozen_vector(self.holding_error, n, "holding error", lowest=0.0, finite=False, names=names)
-            bound = np.where(error > 0.0, error, np.inf)
-            bound.flags.writeable = False
-            object.__setattr__(self, "holding_error", bound)
+            bound = upper_bounds(self.holding_error, self.robot.joint_names, "holding error")
+            object.__setattr__(self, "holding_error", read_only(bound))
         without_friction = getattr(self.tracking, "without_friction", None)
         if without_friction is not None and "friction" in self.compensated:  # nor is there friction to damp
             object.__setattr__(self, "tracking", without_friction())
@@ -144,25 +139,25 @@ class Settings:
         return self.stream_tolerances or Tolerances(self.robot.joint_names)
 
     def _check_laws(self) -> None:
-        if not isinstance(self.floating, GravityCompensation):
-            raise ControlError(f"floating is {type(self.floating).__name__}; hand guiding takes a GravityCompensation")
-        if isinstance(self.tracking, GravityCompensation):
-            raise ControlError(
-                "tracking is GravityCompensation, which follows no reference: the arm would drift off. Give it as "
-                "`floating`, and tracking=None for a controller that only floats"
-            )
+        refuse(
+            ControlError,
+            (not isinstance(self.floating, GravityCompensation),
+             f"floating is {type(self.floating).__name__}; hand guiding takes a GravityCompensation"),
+            (isinstance(self.tracking, GravityCompensation),
+             "tracking is GravityCompensation, which follows no reference: the arm would drift off. Give it as "
+             "`floating`, and tracking=None for a controller that only floats"),
+        )
         if self.tracking is not None:
             check_law(self.tracking, self.robot, "tracking", base_moves=self.base is not None)
 
     def _check_base(self) -> None:
         known = sorted(self.compensated & {"gravity", "coriolis"})
-        if known:
-            raise ControlError(
-                f"hardware_compensates names {', '.join(known)}, which the arm's electronics compute for a base at "
-                "rest; with base_motion.topic leave that out, and switch it off in the arm"
-            )
-        if self.command_delay > 0.0:
-            raise ControlError(
-                f"command_delay is {self.command_delay:g} s, but delays are compensated for a base at rest only; set "
-                "it to 0, or leave base_motion.topic empty"
-            )
+        refuse(
+            ControlError,
+            (known,
+             f"hardware_compensates names {', '.join(known)}, which the arm's electronics compute for a base at "
+             "rest; with base_motion.topic leave that out, and switch it off in the arm"),
+            (self.command_delay > 0.0,
+             f"command_delay is {self.command_delay:g} s, but delays are compensated for a base at rest only; set "
+             "it to 0, or leave base_motion.topic empty"),
+        )

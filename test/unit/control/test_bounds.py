@@ -29,7 +29,7 @@ def departure(trajectory: SampledTrajectory, what: str, lower: np.ndarray, upper
     bounds = np.full((3, 2, trajectory.positions.shape[1]), [[-np.inf], [np.inf]])
     bounds[ORDERS.index(what)] = lower, upper
     path = takeover(trajectory.path, trajectory.path.begin, trajectory.path.sample(trajectory.path.begin), 1.0)
-    found = path.departure(bounds, *path.pieces())
+    found = path.departure(bounds, 0, len(path.base.knots))
     return None if found is None else found[1]
 
 

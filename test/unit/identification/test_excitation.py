@@ -9,12 +9,12 @@ import pinocchio as pin
 import pytest
 from support.arms import chain
 from support.robots import with_own_code
-from support.supervised import Rig, settings
+from support.supervised import Rig, settings, table
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.control.control_law import Reference
-from rne_dynamics.control.motion.acceptance import CurrentMotion, Points, Rules, accept_table
+from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules, accept_table
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
 from rne_dynamics.control.motion.motion import Motion
@@ -128,7 +128,7 @@ def test_the_controller_accepts_the_motion(name, scale):
     rest = Reference(path.positions[0], np.zeros(robot.n), np.zeros(robot.n))
     rules = Rules(MotionLimits(robot.joint_names, robot.lower, robot.upper, robot.velocity_limit, 0.05), 0.3,
                   EffortDemand(given.tracking, given.limits, given.compensated))  # fmt: skip
-    points = Points(np.arange(robot.n), path.times, path.positions, path.velocities, path.accelerations)
+    points = table(path.times, path.positions, path.velocities, path.accelerations)
     taken = accept_table(points, 10**18, CurrentMotion(10**18, lambda stamp: rest), rules)
     assert taken.warning == ""
 

@@ -68,6 +68,12 @@ def test_what_is_left_when_messages_stop_is_gravity_as_it_was_last_seen():
     np.testing.assert_array_equal(never.still().packed(G)[6:9], -G)
 
 
+def test_an_arm_without_gravity_is_left_without_a_direction_of_it():
+    weightless, still = BaseFilter(sensor(), np.zeros(3)), np.zeros(3)
+    weightless.accept(BaseReading(1_000_000_000, None, still, still), 1.0)
+    assert not weightless.still().packed(np.zeros(3)).any()
+
+
 @pytest.mark.parametrize(
     ("fields", "problem", "said"),
     [

@@ -14,7 +14,7 @@ from support.mechanisms import five_bar
 import rne_dynamics as rne
 from rne_dynamics.control.control_law import rate_warnings
 from rne_dynamics.control.laws.cartesian_impedance import _motions
-from rne_dynamics.control.task_space import rotation_vector
+from rne_dynamics.control.task_space import put_pose_error
 from rne_dynamics.errors import ControlError, ModelError
 
 PANDA = rne.load_urdf("panda")
@@ -203,7 +203,9 @@ def test_the_error_of_a_turn_is_its_rotation_vector(angle):
     rng = np.random.default_rng(4)
     for axis in (*np.eye(3), *rng.normal(size=(5, 3))):
         R, turn = Rotation.random(random_state=1), Rotation.from_rotvec(angle * axis / np.linalg.norm(axis))
-        found = np.array(rotation_vector((turn * R).as_matrix().ravel(), R.as_matrix().ravel()))
+        error = np.empty(6)
+        put_pose_error(*(np.append(x.as_matrix().ravel(), np.zeros(3)) for x in (turn * R, R)), error)
+        found = error[3:]
         assert np.linalg.norm(found) == pytest.approx(angle, abs=1e-7)
         np.testing.assert_allclose(Rotation.from_rotvec(found).as_matrix(), turn.as_matrix(), atol=1e-7)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.mechanisms import four_bar
-from support.supervised import Rig, accepted, settings
+from support.supervised import Rig, accepted, settings, table
 
 import rne_dynamics as rne
 from rne_dynamics.control.control_law import Reference
@@ -28,10 +28,6 @@ from rne_dynamics.model.robot import RobotModel
 ARMS = {name: rne.load_urdf(name) for name in ("panda", "puma560", "planar2")}
 PANDA = ARMS["panda"]
 START = np.array([0.0, -0.5, 0.0, -1.8, 0.0, 1.5, 0.4])
-
-
-def table(times: np.ndarray, q: np.ndarray, qd: np.ndarray | None = None, qdd: np.ndarray | None = None) -> Points:
-    return Points(np.arange(q.shape[1]), np.asarray(times, dtype=float), q, qd, qdd)
 
 
 def random_points(robot: RobotModel, rng: np.random.Generator) -> tuple[np.ndarray, Points]:

@@ -6,11 +6,10 @@ import json
 
 import numpy as np
 import pytest
-from support.supervised import accepted, settings
+from support.supervised import accepted, settings, table
 
 import rne_dynamics as rne
 from rne_dynamics.cli.main import main
-from rne_dynamics.control.motion.acceptance import Points
 from rne_dynamics.control.motion.retiming import FastestMotion
 from rne_dynamics.errors import ModelError, TrajectoryError
 from rne_dynamics.recording.yaml_files import write_trajectory
@@ -41,7 +40,7 @@ def test_a_motion_that_a_weak_controller_refuses_is_planned_gentler_until_it_is_
     while True:
         motion = planner.along(WAY)
         durations.append(motion.duration)
-        points = Points(np.arange(robot.n), motion.times, motion.positions, motion.velocities, motion.accelerations)
+        points = table(motion.times, motion.positions, motion.velocities, motion.accelerations)
         try:
             accepted(settings(robot, bandwidth=12.0), WAY[0], points)
             break

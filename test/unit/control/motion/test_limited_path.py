@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from support.planners import PERIOD, Plan, plan, trapezoid
-from support.supervised import settings
+from support.supervised import settings, table
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.control.control_law import Reference
-from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Points, Rules, accept_table
+from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules, accept_table
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limited_path import limited_path
 from rne_dynamics.control.motion.limits import POSITION_ALLOWANCE, MotionLimits
@@ -49,7 +49,7 @@ class Arm:
         """As a node accepts it, with the arm at rest `away` from its first point."""
         n = self.robot.n
         rest = Reference(np.clip(sent.q[0] + away, self.robot.lower, self.robot.upper), np.zeros(n), np.zeros(n))
-        points = Points(np.arange(n), sent.times, sent.q, sent.qd, sent.qdd if accelerations else None)
+        points = table(sent.times, sent.q, sent.qd, sent.qdd if accelerations else None)
         rules = Rules(self.limits, 0.3, self.demand)
         return accept_table(points, STAMP, CurrentMotion(STAMP, lambda at: rest), rules)
 

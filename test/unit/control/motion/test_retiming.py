@@ -6,11 +6,10 @@ import builtins
 
 import numpy as np
 import pytest
-from support.supervised import accepted, settings
+from support.supervised import accepted, settings, table
 from support.urdf_text import arm
 
 import rne_dynamics as rne
-from rne_dynamics.control.motion.acceptance import Points
 from rne_dynamics.errors import MissingDependencyError, TrajectoryError
 
 
@@ -72,7 +71,7 @@ def test_a_controller_accepts_the_motions():
     for _ in range(4):
         way = np.clip(0.6 * rne.random_configuration(robot, rng, 2), robot.lower, robot.upper)
         motion = rne.retimed(robot, way, effort_rate=given.limits.rate)
-        points = Points(np.arange(robot.n), motion.times, motion.positions, motion.velocities, motion.accelerations)
+        points = table(motion.times, motion.positions, motion.velocities, motion.accelerations)
         assert not accepted(given, motion.sample(0.0).q, points).warning
 
 

@@ -12,12 +12,12 @@ from support.foreign_episodes import TICK, ForeignRig, Line, controller_values
 from support.foreign_plant import Deviation, ForeignArm
 from support.moving_bases import Swell
 from support.pushes import FOREIGN, ON_SHIP, PANTOGRAPH, node_settings
-from support.supervised import settings
+from support.supervised import settings, table
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assembled
 from rne_dynamics.control.guards.base_filter import BaseSensor
-from rne_dynamics.control.motion.acceptance import CurrentMotion, Points, Rules, accept_table
+from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules, accept_table
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limited_path import leading_path
 from rne_dynamics.control.motion.limits import MotionLimits, Tolerances
@@ -65,7 +65,7 @@ def random_points(robot, rng, now, limits):
         q.append(np.clip(q[-1] + gap * speed, np.maximum(limits.lower, -2.5), np.minimum(limits.upper, 2.5)))
     rows = np.array(q)
     still = np.zeros_like(rows) if rng.random() < 0.5 else None
-    return Points(np.arange(robot.n), np.append(0.0, np.cumsum(gaps)), rows, still, still)
+    return table(np.append(0.0, np.cumsum(gaps)), rows, still, still)
 
 
 def peak(robot, given, limits, start, delay, rng, base=None):
