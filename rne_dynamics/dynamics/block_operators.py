@@ -317,15 +317,22 @@ def operator_matrices(
     )
     base = packed_base(robot, base_motion, lead)
     form = OperatorForm(robot, base, positions, velocities, bodies_wrenches(robot, wrenches, lead))
-    bodies, gamma = robot.bodies, np.eye(6 * robot.bodies)
+    bodies, size = robot.bodies, 6 * robot.bodies
+    blocks, columns, start = [], [], [0]
     for i, parent in enumerate(robot.topology[:, PARENT].tolist()):
         if parent >= 0:
-            gamma[6 * i : 6 * i + 6, 6 * parent : 6 * parent + 6] = -form.transfer[0, i]
+            blocks.append(-form.transfer[0, i])
+            columns.append(parent)
+        blocks.append(np.eye(6))
+        columns.append(i)
+        start.append(len(columns))
+    gamma = csr_array(bsr_array((np.array(blocks), columns, start), shape=(size, size)))
+    gamma.eliminate_zeros()
     on_base = robot.topology[:, PARENT] < 0
     of_base = np.zeros((bodies, 6))
     of_base[on_base] = form.transfer[0, on_base] @ base[0, :6]
     return OperatorMatrices(
-        gamma=csr_array(gamma),
+        gamma=gamma,
         joint_map=csr_array(joint_map(robot)),
         inertia=csr_array(bsr_array((generalized_inertia(robot), np.arange(bodies), np.arange(bodies + 1)))),
         rotor=rotor_inertia(robot),
