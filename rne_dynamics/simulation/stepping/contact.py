@@ -41,30 +41,26 @@ HELD, AT_LOW, AT_HIGH = 0, 1, 2
 
 # relative size below which a violation is round-off
 _TOLERANCE = 1e-12
-_PATIENCE = 8
+# turns of pivoting in which all rows that are wrong change
+_MANY_AT_ONCE = 20
 
 
 @rare_kernel
 def box_lcp(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status: NDArray[np.int64]) -> bool:
     """Solve one problem into r, w, status, (n,); False where pivoting has no end by round-off: r by relaxation."""
     n = b.shape[0]
-    best, patience = n + 1, _PATIENCE
     status[:] = HELD
-    for _ in range(60 * (n + 1)):
+    for turn in range(60 * (n + 1)):
         _solve_held(A, b, lo, hi, r, w, status)
-        wrong, last = 0, -1
+        last = -1
         for j in range(n):
             if _better(lo, hi, r, w, b, status, j) != status[j]:
-                wrong, last = wrong + 1, j
-        if wrong == 0:
+                last = j
+        if last < 0:
             return True
-        if wrong < best:
-            best, patience = wrong, _PATIENCE
-        elif patience > 0:
-            patience -= 1
-        # many at once while that helps; otherwise one by one, which always ends (Murty 1974)
+        # many at once, which nearly always ends within a few turns; then one by one, which always ends (Murty 1974)
         for j in range(n):
-            if j == last or patience > 0:
+            if j == last or turn < _MANY_AT_ONCE:
                 status[j] = _better(lo, hi, r, w, b, status, j)
     _relax(A, b, lo, hi, r, w, status)
     return False
