@@ -131,15 +131,6 @@ def modal_link(beam: Beam) -> ModalLink:
     )
 
 
-def beam_frequencies(beam: Beam) -> Array:
-    """Natural frequencies of the beam alone, clamped, with its tip load, rad/s; shape (modes,).
-
-    As its shapes render them, in the order y, z, torsion, ascending in each.
-    """
-    shapes = beam_shapes(beam)
-    return np.concatenate([natural_modes(*energy_roots(beam, k, shapes[k])).omega for k in range(3)])
-
-
 def _integrals(field: BeamField, rule: Rule) -> tuple[Array, Array, Array]:
     """C_ik (28), C_ikl (25) and the integrals of the shortening, in the beam's own axes from its root."""
     beam = field.beam
