@@ -10,7 +10,14 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.control.control_law import ControlLaw, call_own, check_law, next_integral, terms_of
+from rne_dynamics.control.control_law import (
+    ControlLaw,
+    TorqueTerms,
+    call_own,
+    check_law,
+    next_integral,
+    terms_of,
+)
 from rne_dynamics.control.parameters import measured
 from rne_dynamics.control.trajectory import Trajectory, references
 from rne_dynamics.errors import ArgumentError, SimulationError, refuse
@@ -94,7 +101,6 @@ Progress = Callable[[float], None]
 
 #: Cycles in one call of the kernel. Progress and Ctrl-C are handled between calls.
 _CYCLES = 1000
-_TERMS = ("inertia", "coriolis", "gravity", "friction", "feedback")
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +230,7 @@ class Rollout(Rebuilt):
         arrays = {
             "q": q, "qd": qd, "effort": effort,
             "reference_q": desired[:, 0], "reference_qd": desired[:, 1], "reference_qdd": desired[:, 2],
-            **{f"torque_{name}": rows for name, rows in zip(_TERMS, terms, strict=True)},
+            **{f"torque_{name}": rows for name, rows in zip(TorqueTerms._fields, terms, strict=True)},
         }  # fmt: skip
         return log_of(plant, self.time, arrays)
 
