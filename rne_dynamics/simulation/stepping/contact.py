@@ -252,15 +252,14 @@ def sliding_torque(joints: Array, qd: Array, j: int) -> float:
 @helper
 def impulses(A: Array, chosen: NDArray[np.int64], target: Array, lo: Array, hi: Array, qd: Array) -> None:
     """Add to qd the effect of impulses within [lo, hi], (m,), that drive m `chosen` joints to `target`; A = M⁻¹."""
-    m, n = chosen.shape[0], qd.shape[0]
+    m = chosen.shape[0]
     b = np.empty(m)
     for a in range(m):
         b[a] = qd[chosen[a]] - target[a]
     r, w, status = np.empty(m), np.empty(m), np.empty(m, dtype=np.int64)
     apart(box_lcp, (reduced(A, chosen), b, lo, hi, r, w, status))
-    for k in range(n):
-        for a in range(m):
-            qd[k] += A[k, chosen[a]] * r[a]
+    for a in range(m):
+        add_scaled(qd, r[a], A[chosen[a]])
     for a in range(m):
         qd[chosen[a]] = target[a] + w[a]
 
@@ -350,16 +349,11 @@ def implicit_velocities(
             lo[m] = -np.inf if side > 0 else -dt * (joints[j, FORWARD] - less)
             hi[m] = np.inf if side == -1 or side == 2 else dt * (joints[j, BACKWARD] - less)
             m += 1
-    before = qd_new.copy()
-    inside = np.zeros(n, dtype=np.bool_)
-    for attempt in range(n + 1):
-        if m > 0:
-            qd_new[:] = before
-            impulses(A, chosen[:m], target[:m], lo[:m], hi[:m], qd_new)
-        if attempt == 0:
-            before[:] = qd_new
-            m = 0
-        # stops ahead; slowing one joint may push another into its stop, so the set grows until nothing leads out
+    if m > 0:
+        impulses(A, chosen[:m], target[:m], lo[:m], hi[:m], qd_new)
+    before, inside, m = qd_new.copy(), np.zeros(n, dtype=np.bool_), 0
+    # stops ahead; slowing one joint may push another into its stop, so the set grows until nothing leads out
+    for _ in range(n):
         grown = False
         for j in range(n):
             iq = positions[j]
@@ -375,3 +369,5 @@ def implicit_velocities(
             m, inside[j], grown = m + 1, True, True
         if not grown:
             break
+        qd_new[:] = before
+        impulses(A, chosen[:m], target[:m], lo[:m], hi[:m], qd_new)
