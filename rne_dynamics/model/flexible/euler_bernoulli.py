@@ -127,10 +127,7 @@ def modes(count: int, root: Root, load: Load) -> list[Mode]:
         low, high = below, (k + 1) * math.pi
         while high - low > 0.05 * high or _count_below(low, root, load) != k - 1 or _count_below(high, root, load) != k:
             middle = 0.5 * (low + high) if low > 0.25 * high else math.sqrt(low * high)
-            if _count_below(middle, root, load) >= k:
-                high = middle
-            else:
-                low = middle
+            low, high = (low, middle) if _count_below(middle, root, load) >= k else (middle, high)
         found.append(_mode(low, high, root, load))
         below = high
     return found

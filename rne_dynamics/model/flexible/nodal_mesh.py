@@ -109,7 +109,7 @@ def _square_root(A: Array) -> Array:
 
 def skews(vectors: Array) -> Array:
     """v ↦ ṽ with ṽ x = v × x; shape (…, 3, 3)."""
-    return np.cross(vectors[..., None, :], np.eye(3)).swapaxes(-1, -2)
+    return np.asarray(np.cross(vectors[..., None, :], np.eye(3)).swapaxes(-1, -2))
 
 
 #: Nodes: one number, or several whose mean motion counts.

@@ -19,6 +19,7 @@ from rne_dynamics.control.laws.pd_gravity import PdGravity
 from rne_dynamics.control.model_terms import rigid_terms_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
 from rne_dynamics.dynamics.declared.arguments import Arm, arm_of
+from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.declared.specialised import efforts_parameters, kept_code, kept_rows
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
@@ -31,7 +32,6 @@ from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.arrays import (
     EFFORT,
     LOWER,
-    NO_CODE,
     NO_WRENCH,
     UPPER,
     ArmCode,
@@ -101,13 +101,13 @@ def own_code_of(
     own = robot, "locked forward", _forward_rows, (robot.has_mimic,), (robot.n,)
     arm = np.zeros((WIDTH, 0)) if same else given(plants.parameters, plants.base)
     forward, terms = _address(*own, rows, arm), _address(model, "control terms", _terms_rows, (), (5, robot.n), rows)
-    one, unlocked = NO_CODE, 0
-    if robot.specialised and same:
-        wanted = (MASS_MATRIX, INVERSE_DYNAMICS) if rows else (MASS_MATRIX, INVERSE_DYNAMICS, FORWARD_DYNAMICS)
-        codes = [quantity.code(robot) for quantity in wanted]
-        whole = [0 if code is None else code.address for code in codes]
-        one = ArmCode(_address(*own, False, arm), *whole[:2])
-        unlocked = 0 if rows else whole[2]
+
+    def of_arm(quantity: Quantity) -> int:
+        code = quantity.code(robot) if robot.specialised and same else None
+        return 0 if code is None else code.address
+
+    one = ArmCode(_address(*own, False, arm) if same else 0, of_arm(MASS_MATRIX), of_arm(INVERSE_DYNAMICS))
+    unlocked = 0 if rows else of_arm(FORWARD_DYNAMICS)
     columns = Columns(joint_columns(plants), law_columns(controller, gains), arm)
     return OwnCode(forward, one, unlocked, terms, rows), columns
 

@@ -72,6 +72,8 @@ class Simulator:
         A mismatch that this arm cannot have.
     """
 
+    _state: State
+
     def __init__(
         self,
         plant: ArmPlant,

@@ -250,18 +250,14 @@ TIMES, AHEAD, WEIGHTS = (0.0, 0.5, 0.5, 1.0), (0.5, 0.5, 1.0, 0.0), (1.0, 2.0, 2
 
 @helper
 def add_stage(stage: int, h: float, start: Array, rate: Array, there: Array, total: Array) -> None:
-    """Move `there` to the next stage of a step of length `h` from `start`; add the weighted rate to `total`."""
+    """Move `there` to the next stage of a step of length `h` from `start`, from the last one to the end.
+
+    `total` collects the weighted rates.
+    """
     ahead, weight = AHEAD[stage] * h, WEIGHTS[stage]
     for k in range(start.shape[0]):
         total[k] += weight * rate[k]
-        there[k] = start[k] + ahead * rate[k]
-
-
-@helper
-def end_of_step(h: float, start: Array, total: Array, end: Array) -> None:
-    """Fill `end` from the weighted rates of all stages."""
-    for k in range(start.shape[0]):
-        end[k] = start[k] + h / 6.0 * total[k]
+        there[k] = start[k] + (ahead * rate[k] if stage < 3 else h / 6.0 * total[k])
 
 
 @kernel
@@ -277,8 +273,7 @@ def runge_kutta(plant: PlantArrays, piece: Piece, elapsed: float, h: float, q_ne
         position_rate(plant, q, qd, rate)
         add_stage(stage, h, piece.q, rate, q, q_sum)
         add_stage(stage, h, piece.qd, qdd, qd, qd_sum)
-    end_of_step(h, piece.q, q_sum, q_new)
-    end_of_step(h, piece.qd, qd_sum, qd_new)
+    q_new[:], qd_new[:] = q, qd
     if plant.loops is None and plant.flex is None:
         normalize_quaternions(plant.topology, q_new)
     return True

@@ -50,7 +50,6 @@ from rne_dynamics.simulation.stepping.motion import (
     Piece,
     add_stage,
     damped,
-    end_of_step,
     put_loads,
     speed_friction,
 )
@@ -105,8 +104,7 @@ def _runge_kutta(
             return status
         add_stage(stage, h, q, v_stage, q_stage, q_sum)
         add_stage(stage, h, v, a, v_stage, v_sum)
-    end_of_step(h, q, q_sum, q_new)
-    end_of_step(h, v, v_sum, v_new)
+    q_new[:], v_new[:] = q_stage, v_stage
     tree.memory.extra[:] = 0.0
     status, _ = settle(tree, q_new, v_new)
     return status
