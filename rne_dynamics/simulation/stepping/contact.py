@@ -41,8 +41,8 @@ HELD, AT_LOW, AT_HIGH = 0, 1, 2
 
 # relative size below which a violation is round-off
 _TOLERANCE = 1e-12
-# turns of pivoting in which all rows that are wrong change
-_MANY_AT_ONCE = 20
+# turns of pivoting, besides one for each row, in which all rows that are wrong change
+_MANY_AT_ONCE = 10
 
 
 @rare_kernel
@@ -60,7 +60,7 @@ def box_lcp(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status
             return True
         # many at once, which nearly always ends within a few turns; then one by one, which always ends (Murty 1974)
         for j in range(n):
-            if j == last or turn < _MANY_AT_ONCE:
+            if j == last or turn < n + _MANY_AT_ONCE:
                 status[j] = _better(lo, hi, r, w, b, status, j)
     _relax(A, b, lo, hi, r, w, status)
     return False
