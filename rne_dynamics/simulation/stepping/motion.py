@@ -33,7 +33,6 @@ from rne_dynamics.simulation.plant.arrays import (
     configuration_rate,
     flexible_mass_and_bias,
     normalize_quaternions,
-    stiff_modes,
 )
 from rne_dynamics.simulation.plant.contact_law import touch_loads
 from rne_dynamics.spatial.cholesky import inverse, scaled_cholesky_solve
@@ -218,15 +217,19 @@ def may_be_stiff(plant: PlantArrays) -> bool:
 @helper
 def too_stiff(plant: PlantArrays, A: Array, dt: float) -> bool:
     """Whether a mode or viscous decay is too fast for a step of `dt`; A is M⁻¹, or J⁻¹ of flexible links."""
-    rate, loops = 0.0, plant.loops
+    rate, squares, loops, flex = 0.0, 0.0, plant.loops, plant.flex
     for j in range(A.shape[0]):
         rate += plant.joints[j, VISCOUS] * A[j, j]
         if loops is not None:
             for k in range(A.shape[0]):
                 rate += loops.damping[j, k] * A[k, j]
-    if plant.flex is not None:
-        return stiff_modes(plant.flex, A, rate, dt, STIFF)
-    return rate * dt > STIFF
+    if flex is not None:
+        n = flex.packed.joints
+        for k in range(flex.stiffness.shape[0]):  # traces bound the largest decay rate and frequency
+            for m in range(flex.stiffness.shape[0]):
+                squares += flex.stiffness[k, m] * A[n + m, n + k]
+                rate += flex.damping[k, m] * A[n + m, n + k]
+    return rate * dt > STIFF or squares * dt * dt > STIFF * STIFF
 
 
 @kernel
