@@ -139,12 +139,15 @@ def small_turn(a: Vector, R: Matrix) -> Matrix:
 
 
 @helper
-def plus_spin(A: Matrix, a: float, R: Matrix) -> Matrix:
-    """A + a R ẑ̃: what a turn about R's third axis at the rate a adds (9)."""
+def plus_turned(slides: bool, A: Placement, a: float, R: Matrix) -> Placement:
+    """A + a W U (9), where W turns by R: what a joint about or along R's third axis adds at the rate a."""
+    M, p = A
+    if slides:
+        return M, add(p, scale(a, column(R, 2)))
     return (
-        A[0] + a * R[1], A[1] - a * R[0], A[2], A[3] + a * R[4], A[4] - a * R[3], A[5], A[6] + a * R[7],
-        A[7] - a * R[6], A[8],
-    )  # fmt: skip
+        M[0] + a * R[1], M[1] - a * R[0], M[2], M[3] + a * R[4], M[4] - a * R[3], M[5], M[6] + a * R[7],
+        M[7] - a * R[6], M[8],
+    ), p  # fmt: skip
 
 
 @helper
@@ -291,20 +294,14 @@ def motions(arm: Packed, base: Array, z: Array, zd: Array, zdd: Array | None) ->
         W_i, dW_i, ddW_i = (
             _behind_joint(kind, W_i, c, s), _behind_joint(kind, dW_i, c, s), _behind_joint(kind, ddW_i, c, s)
         )  # fmt: skip
-        if kind == PRISMATIC:  # W = Ŵ A, with U = ∂A/∂q in the translation alone
-            along, along_rate = column(W_i[0], 2), column(dW_i[0], 2)
-            dW_i, ddW_i = (dW_i[0], add(dW_i[1], scale(zd[at], along))), (
-                ddW_i[0], add(ddW_i[1], scale(2.0 * zd[at], along_rate))
-            )  # fmt: skip
-        elif kind != FIXED:  # (9), (64): U turns the columns by a right angle, U₂ by two
-            rate = plus_spin(dW_i[0], zd[at], W_i[0])
-            ddW_i = plus_spin(plus_spin(ddW_i[0], zd[at], dW_i[0]), zd[at], rate), ddW_i[1]
-            dW_i = rate, dW_i[1]
-        if zdd is not None:  # of (60), (63) the last terms
-            if kind == PRISMATIC:
-                ddW_i = ddW_i[0], add(ddW_i[1], scale(zdd[at], column(W_i[0], 2)))
-            elif kind != FIXED:
-                ddW_i = plus_spin(ddW_i[0], zdd[at], W_i[0]), ddW_i[1]
+        if kind != FIXED:  # (9), (64): U turns the columns by a right angle, U₂ by two
+            slides = kind == PRISMATIC
+            rate = plus_turned(slides, dW_i, zd[at], W_i[0])
+            ddW_i = plus_turned(slides, plus_turned(slides, ddW_i, zd[at], dW_i[0]), zd[at], rate[0])
+            dW_i = rate
+            if zdd is not None:  # of (60), (63) the last terms
+                ddW_i = plus_turned(slides, ddW_i, zdd[at], W_i[0])
+        if zdd is not None:
             for k in range(modes):
                 acceleration = zdd[arm.joints + topology[parent, FIRST_MODE] + k]
                 ddW_i = total(ddW_i, multiple(acceleration, lever[width * i + k]))

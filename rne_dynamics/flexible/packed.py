@@ -21,11 +21,13 @@ from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.inertia import Array
 
 # columns of `Packed.topology`
-PARENT = 0  # −1 for the base
-KIND = 1  # of layout, or FIXED
-COORDINATE = 2  # the joint's place in z; −1 where there is none
-FIRST_MODE = 3  # the first of the body's modes among all modes
-MODES = 4  # how many it has
+(
+    PARENT,  # −1 for the base
+    KIND,  # of layout, or FIXED
+    COORDINATE,  # the joint's place in z; −1 where there is none
+    FIRST_MODE,  # the first of the body's modes among all modes
+    MODES,  # how many it has
+) = range(5)
 
 #: C_ikl of orthogonal shapes by quadrature, as a part of √(C_ikk C_ill).
 _ROUND_OFF = 1e-13

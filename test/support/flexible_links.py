@@ -10,10 +10,20 @@ from support.flexible_energy import Particles
 
 import rne_dynamics as rne
 from rne_dynamics.model.flexible.arm import FlexibleArm
-from rne_dynamics.model.flexible.beam import Beam
+from rne_dynamics.model.flexible.beam import Beam, natural_modes
 from rne_dynamics.model.flexible.beam_modes import modal_link
+from rne_dynamics.model.flexible.beam_shapes import beam_shapes, energy_roots
 from rne_dynamics.model.flexible.modal import Attachment, ModalLink
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
+
+
+def beam_frequencies(beam):
+    """Natural frequencies of the beam alone, clamped, with its tip load, rad/s; shape (modes,).
+
+    As its shapes render them, in the order y, z, torsion, ascending in each.
+    """
+    shapes = beam_shapes(beam)
+    return np.concatenate([natural_modes(*energy_roots(beam, k, shapes[k])).omega for k in range(3)])
 
 
 class CubicField(NamedTuple):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 
@@ -132,15 +131,6 @@ def modal_link(beam: Beam) -> ModalLink:
     )
 
 
-def beam_frequencies(beam: Beam) -> Array:
-    """Natural frequencies of the beam alone, clamped, with its tip load, rad/s; shape (modes,).
-
-    As its shapes render them, in the order y, z, torsion, ascending in each.
-    """
-    shapes = beam_shapes(beam)
-    return np.concatenate([natural_modes(*energy_roots(beam, k, shapes[k])).omega for k in range(3)])
-
-
 def _integrals(field: BeamField, rule: Rule) -> tuple[Array, Array, Array]:
     """C_ik (28), C_ikl (25) and the integrals of the shortening, in the beam's own axes from its root."""
     beam = field.beam
@@ -201,32 +191,14 @@ def _higher_strain(field: BeamField) -> tuple[Array, Array]:
     return coupling, (quartic + quartic.transpose(0, 2, 1, 3) + quartic.transpose(0, 3, 2, 1)) / 3.0
 
 
-def _beyond(beam: Beam, x: Array) -> tuple[Array, Array]:
-    """Mass and first moment about the root of what lies beyond x, kg and kg·m; shapes of x."""
-    ends = beam.ends
-    mu = beam.along("mass_per_length", ends)
-    slope = np.diff(mu) / np.diff(ends)
-    # within an interval from a: μ = μ_a + slope t and x μ = (a + t) μ with t = x − a
-    densities = np.array([mu[:-1], slope]), np.array([ends[:-1] * mu[:-1], mu[:-1] + ends[:-1] * slope, slope])
-    mass, moment = (_integral(density, ends, np.append(x, beam.length)) for density in densities)
-    return mass[-1] - mass[:-1], moment[-1] - moment[:-1]
-
-
-def _integral(c: Array, ends: Array, x: Array) -> Array:
-    """The integral from the first of `ends` to each x, (k,), of what is Σ c[n] tⁿ between two of them, t from there."""
-    powers = c / np.arange(1.0, 1.0 + len(c))[:, None]
-
-    def since(start: Any, t: Any, i: Any) -> Any:
-        total, tn = start, t
-        for n in range(len(powers)):
-            total, tn = total + powers[n, i] * tn, tn * t
-        return total
-
-    at = np.zeros(len(ends))
-    for i in range(len(ends) - 1):
-        at[i + 1] = since(at[i], ends[i + 1] - ends[i], i)
-    within = np.clip(np.searchsorted(ends, x, "right") - 1, 0, len(ends) - 2)
-    return np.asarray(since(at[within], x - ends[within], within))
+def _beyond(beam: Beam, x: Array) -> Array:
+    """Mass and first moment about the root of what lies beyond each x, all before the tip, kg and kg·m; (2, len(x))."""
+    at = ascending([beam.ends, x])
+    places = np.array([at[:-1], 0.5 * (at[:-1] + at[1:]), at[1:]])
+    densities = beam.along("mass_per_length", places) * [np.ones_like(places), places]
+    # between two of `at` these are linear and quadratic, and Simpson's rule is exact
+    parts = np.diff(at) / 6.0 * (densities[:, 0] + 4.0 * densities[:, 1] + densities[:, 2])
+    return np.cumsum(parts[:, ::-1], axis=1)[:, ::-1][:, np.searchsorted(at, x)]
 
 
 def _undeformed(beam: Beam, rule: Rule) -> Inertia:

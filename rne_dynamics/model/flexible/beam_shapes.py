@@ -139,10 +139,8 @@ def _torsion(beam: Beam) -> Callable[[Array, int], Array]:
 
 def torsion_roots(count: int, inertia: float) -> list[float]:
     """First roots b of cos b = J b sin b: natural modes sin(b x/L) in torsion, J the tip's inertia over the beam's."""
-    if inertia == 0.0:
-        return [(k + 0.5) * math.pi for k in range(count)]
     return [
-        root_between(lambda b: math.cos(b) - inertia * b * math.sin(b), k * math.pi, (k + 0.5) * math.pi)
+        root_between(lambda b: math.cos(b) - inertia * b * math.sin(b), k * math.pi, (k + 1) * math.pi)
         for k in range(count)
     ]
 

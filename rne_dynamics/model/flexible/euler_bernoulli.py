@@ -66,21 +66,22 @@ class Mode(NamedTuple):
 
     def evaluate(self, xi: Array, order: int) -> Array:
         """The mode's derivative of some order with respect to ξ = x/L; the shape of ξ."""
-        return np.asarray(self.b**order * (solutions(self.b, np.asarray(xi), order, self.low) @ self.coefficients))
+        return np.asarray(self.b**order * (self.coefficients @ solutions(self.b, np.asarray(xi), self.low)[order]))
 
 
-def solutions(b: float, xi: Array, order: int, low: bool) -> Array:
-    """Four independent solutions of w'''' = b⁴ w, or a derivative of them over bᵒʳᵈᵉʳ; shape (…, 4).
+def solutions(b: float, xi: Any, low: bool) -> Array:
+    """Four independent solutions of w'''' = b⁴ w at ξ, and their first three derivatives over bᵒʳᵈᵉʳ; (4, 4, …).
 
-    Krylov's functions of bξ where `low`, else e^(−bξ), e^(−b(1−ξ)), cos bξ and sin bξ.
+    The second index is that of the solution: Krylov's functions of bξ where `low`, else e^(−bξ), e^(−b(1−ξ)), cos bξ
+    and sin bξ.
     """
     z = b * xi
     if low:
         krylov = _krylov(z)
         # each function's derivative is the one before it in the round
-        return np.stack([krylov[(k - order) % 4] for k in range(4)], axis=-1)
-    turn = 0.5 * math.pi * order
-    return np.stack([(-1.0) ** order * np.exp(-z), np.exp(z - b), np.cos(z + turn), np.sin(z + turn)], axis=-1)
+        return np.array([[krylov[(k - order) % 4] for k in range(4)] for order in range(4)])
+    falls, rises, c, s = np.exp(-z), np.exp(z - b), np.cos(z), np.sin(z)
+    return np.array([[falls, rises, c, s], [-falls, rises, -s, c], [falls, rises, -c, -s], [-falls, rises, s, -c]])
 
 
 def _krylov(z: Any) -> list[Any]:
@@ -95,16 +96,6 @@ def _krylov(z: Any) -> list[Any]:
             total = total + term
         functions.append(total)
     return functions
-
-
-def _at_end(b: float, xi: float, low: bool) -> Array:
-    """`solutions` at one point: rows of the functions and their first three derivatives; shape (4, 4)."""
-    z = b * xi
-    if low:
-        krylov = _krylov(z)
-        return np.array([[krylov[(k - order) % 4] for k in range(4)] for order in range(4)])
-    falls, rises, c, s = math.exp(-z), math.exp(z - b), math.cos(z), math.sin(z)
-    return np.array([[falls, rises, c, s], [-falls, rises, -s, c], [falls, rises, -c, -s], [-falls, rises, s, -c]])
 
 
 class Load(NamedTuple):
@@ -136,10 +127,7 @@ def modes(count: int, root: Root, load: Load) -> list[Mode]:
         low, high = below, (k + 1) * math.pi
         while high - low > 0.05 * high or _count_below(low, root, load) != k - 1 or _count_below(high, root, load) != k:
             middle = 0.5 * (low + high) if low > 0.25 * high else math.sqrt(low * high)
-            if _count_below(middle, root, load) >= k:
-                high = middle
-            else:
-                low = middle
+            low, high = (low, middle) if _count_below(middle, root, load) >= k else (middle, high)
         found.append(_mode(low, high, root, load))
         below = high
     return found
@@ -170,12 +158,12 @@ def _mode(low: float, high: float, root: Root, load: Load) -> Mode:
 
 
 def _at_root(b: float, root: Root, low: bool) -> Array:
-    return _at_end(b, 0.0, low)[[0, 1] if root == "clamped" else [0, 2]]
+    return solutions(b, 0.0, low)[[0, 1] if root == "clamped" else [0, 2]]
 
 
 def _conditions(b: float, root: Root, load: Load, low: bool) -> Array:
     """The four conditions at the ends as rows over the four solutions; shape (4, 4)."""
-    w, turn, moment, shear = _at_end(b, 1.0, low)
+    w, turn, moment, shear = solutions(b, 1.0, low)
     m, S, J = load.mass * b, load.moment * b**2, load.inertia * b**3
     return np.stack(
         [
@@ -189,7 +177,7 @@ def _conditions(b: float, root: Root, load: Load, low: bool) -> Array:
 def _count_below(b: float, root: Root, load: Load) -> int:
     """Number of modes, the rigid swing included, with a βL below b."""
     low = b < _LOW
-    w, turn, moment, shear = _at_end(b, 1.0, low)
+    w, turn, moment, shear = solutions(b, 1.0, low)
     unit = np.linalg.solve(np.stack([*_at_root(b, root, low), w, b * turn]), np.eye(4)[:, 2:])
     stiffness = np.stack([-(b**3) * shear, b**2 * moment]) @ unit - b**4 * np.array(
         [[load.mass, load.moment], [load.moment, load.inertia]]

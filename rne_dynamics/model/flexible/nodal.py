@@ -99,16 +99,11 @@ class ArrayFile:
         return float(self.array(key, ()))
 
 
-def kind_of(path: Path) -> str:
-    """``.json`` or ``.npz``, by the file's name; `DescriptionError` for another."""
-    if path.suffix.lower() not in (".json", ".npz"):
-        raise DescriptionError(f"{path}: ends in {path.suffix!r}; a file with modal integrals ends in .json or .npz")
-    return path.suffix.lower()
-
-
 def read_arrays(path: Path) -> ArrayFile:
-    """Read all keys of a file, without believing any; `DescriptionError` where it cannot be read."""
-    kind = kind_of(path)
+    """All keys of a .json or .npz file, without believing any; `DescriptionError` where it cannot be read."""
+    kind = path.suffix.lower()
+    if kind not in (".json", ".npz"):
+        raise DescriptionError(f"{path}: ends in {path.suffix!r}; a file with modal integrals ends in .json or .npz")
     try:
         if kind == ".npz":
             return ArrayFile(path, input_file.read_arrays(path))

@@ -109,10 +109,7 @@ def _square_root(A: Array) -> Array:
 
 def skews(vectors: Array) -> Array:
     """v ↦ ṽ with ṽ x = v × x; shape (…, 3, 3)."""
-    out = np.zeros((*vectors.shape, 3))
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        out[..., k, j], out[..., j, k] = vectors[..., i], -vectors[..., i]
-    return out
+    return np.asarray(np.cross(vectors[..., None, :], np.eye(3)).swapaxes(-1, -2))
 
 
 #: Nodes: one number, or several whose mean motion counts.

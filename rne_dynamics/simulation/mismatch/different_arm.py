@@ -27,7 +27,7 @@ from rne_dynamics.simulation.plant.contact_law import Touch, touch_loads
 from rne_dynamics.simulation.plant.coordinates import State
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.surroundings import parts_of_step
-from rne_dynamics.simulation.stepping.motion import add_stage, end_of_step
+from rne_dynamics.simulation.stepping.motion import add_stage
 from rne_dynamics.simulation.stepping.stepping import StepMethod, chosen_method, unchecked_step
 
 #: Ripples in one turn of a joint, or in 2π m.
@@ -135,7 +135,7 @@ def elastic_steps(arm: Arm, touch: Touch | None, drive: Array, x: Array, effort:
             if fault >= 0:
                 return fault
             add_stage(stage, dt, flat, rate, y, total)
-        end_of_step(dt, flat, total, flat)
+        flat[:] = y
     return -1
 
 

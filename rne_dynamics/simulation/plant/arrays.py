@@ -126,17 +126,6 @@ def flexible_mass_and_bias(
                 bias[n + k] -= flex.damping[k, m] * zd[n + m]
 
 
-@helper
-def stiff_modes(flex: Flex, A: Array, rate: float, dt: float, limit: float) -> bool:
-    """Whether decay rate, `rate` of the joints included, or frequency times `dt` may be above `limit`; A = J⁻¹."""
-    n, squares = flex.packed.joints, 0.0
-    for k in range(flex.stiffness.shape[0]):  # traces bound the largest decay rate and frequency
-        for m in range(flex.stiffness.shape[0]):
-            squares += flex.stiffness[k, m] * A[n + m, n + k]
-            rate += flex.damping[k, m] * A[n + m, n + k]
-    return rate * dt > limit or squares * dt * dt > limit * limit
-
-
 class Loops(NamedTuple):
     """A mechanism's loops for one step; all arrays but those of `packed` and `viscous` are written to."""
 

@@ -101,9 +101,9 @@ class Coordinates:
         self._robot = robot
         self.names = tuple(f"joint {name!r}" for name in robot.joint_names)
         self.positions = np.full(robot.n, -1, dtype=np.int64)
-        for kind, iq, iv in robot.body_model.topology[:, [KIND, POSITION_INDEX, VELOCITY_INDEX]].tolist():
-            if kind != FLOATING and iv < robot.n:
-                self.positions[iv] = iq
+        kind, iq, iv = robot.body_model.topology[:, [KIND, POSITION_INDEX, VELOCITY_INDEX]].T
+        placed = (kind != FLOATING) & (iv < robot.n)
+        self.positions[iv[placed]] = iq[placed]
 
     def completed(self, plant: PlantArrays, posture: Array | None, collocation: bool) -> PlantArrays:
         """`plant` with its loops, to be assembled from `posture` on, or its flexible links, by `collocation` or not."""

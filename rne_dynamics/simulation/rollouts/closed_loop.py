@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import helper, routine, threaded_kernel
+from rne_dynamics.compiling.jit import helper, threaded_kernel
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.laws import computed_torque as law
+from rne_dynamics.control.model_terms import rigid_terms_kernel
 from rne_dynamics.control.tracking_law import after_cycle, feedback_kernel
 from rne_dynamics.dynamics.declared.arguments import Arm, all_finite
-from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import EFFORT, NO_WRENCH, OwnCode, PlantArrays, PlantRows
 from rne_dynamics.simulation.stepping import lanes as at
@@ -31,7 +31,6 @@ from rne_dynamics.simulation.stepping.lanes import (
     evaluate,
     implicit,
     lane_of,
-    put_implicit,
     row_of,
     step_lanes,
 )
@@ -123,7 +122,6 @@ def closed_loops(
             rate[lane] = -1.0 if clock.semi_implicit else np.inf
             if not (clock.semi_implicit or damped(plants.joints[row_of(plants.joints, first + lane)])):
                 rate[lane] = 0.0
-            put_implicit(block, lane, clock.dt)
         for cycle in range(cycles[0], cycles[1]):
             aim = references[cycle]
             _put_terms(model, columns, Reference(aim[0], aim[1], aim[2]), course.integral, block, terms)
@@ -152,7 +150,7 @@ def _put_terms(
     model: Law, columns: Columns, reference: Reference, integral: Array, block: Block, terms: Array
 ) -> None:
     """Terms of the law, (width, 5, n); of PD plus gravity its model's are those of an arm at rest."""
-    rows, n, torque = block.rows, block.n, model.kind == COMPUTED_TORQUE
+    rows, n, arm, torque = block.rows, block.n, model.arm, model.kind == COMPUTED_TORQUE
     for lane in range(block.width):
         table, answer = _table(columns, block, lane), lane_of(rows[CORRECTION if torque else DIRECT], lane, n)
         q, qd = lane_of(block.q, lane, n), lane_of(block.qd, lane, n)
@@ -167,24 +165,12 @@ def _put_terms(
     evaluate(block.code.terms, block, (*inputs, terms))
     for lane in range(block.width):
         if block.refused[lane] != 0 and block.lanes[lane] == ACTIVE:
-            _general_terms(model, tuple([lane_of(row, lane, n) for row in inputs]), terms[lane])
+            state = tuple([lane_of(row, lane, n) for row in inputs])
+            apart(rigid_terms_kernel, (arm.topology, arm.parameters, arm.base, *state, terms[lane]))
         if not torque:
             for j in range(n):
                 terms[lane, 3, j] += rows[DIRECT, lane * n + j]
         law.put_friction(_table(columns, block, lane), lane_of(block.q, lane, n), reference, terms[lane])
-
-
-@routine
-def _general_terms(model: Law, state: tuple[Array, ...], terms: Array) -> None:
-    """`rigid_terms_kernel` of a base at rest, of kernels that are compiled in any case."""
-    q, speed, desired, correction = state
-    rest, weightless = np.zeros(q.shape[0]), np.zeros(12)
-    for row, here, qd, qdd in (
-        (0, weightless, rest, desired), (1, weightless, speed, rest), (2, model.arm.base, rest, rest),
-        (3, weightless, rest, correction),
-    ):  # fmt: skip
-        arm = Arm(model.arm.topology, model.arm.parameters, here, NO_WRENCH)
-        apart(inverse_dynamics_kernel, (arm, q, qd, qdd, terms[row]))
 
 
 @helper
@@ -199,23 +185,19 @@ def _command(
     clock: Clock, columns: Columns, course: Course, block: Block, lane: int, cycle: int, aim: Array, terms: Array
 ) -> None:
     """Efforts from the terms, within the limits; figures and rows of the log; the integral."""
-    rows, n, s, finite, table = block.rows, block.n, block.first + lane, True, _table(columns, block, lane)
+    n, s, table = block.n, block.first + lane, _table(columns, block, lane)
     for j in range(n):
-        asked, limit = 0.0, block.joints[EFFORT, lane * n + j]
-        for i in range(5):
-            asked += terms[i, j]
-        course.asked[s, j] = asked
-        rows[at.EFFORT, lane * n + j] = limit if asked > limit else (-limit if asked < -limit else asked)
-        finite = finite and abs(asked) < np.inf
-    if not finite:
+        course.asked[s, j] = terms[0, j] + terms[1, j] + terms[2, j] + terms[3, j] + terms[4, j]
+    if not all_finite(course.asked[s]):
         course.status[s], course.at[s, 0], course.at[s, 1] = BAD_EFFORT, cycle, 0
         block.lanes[lane] = OVER
         return
     row, keeps = cycle // clock.every, cycle % clock.every == 0
     for j in range(n):
         k, sums = lane * n + j, course.sums[s]
-        error, effort = aim[j] - block.q[k], rows[at.EFFORT, k]
-        cut = effort != course.asked[s, j]
+        error, limit = aim[j] - block.q[k], block.joints[EFFORT, k]
+        effort = min(max(course.asked[s, j], -limit), limit)
+        block.rows[at.EFFORT, k], cut = effort, effort != course.asked[s, j]
         sums[SQUARED, j] += error * error
         sums[LARGEST, j] = max(sums[LARGEST, j], abs(error))
         sums[FINAL, j] = error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.control.control_law import ControlLaw
-from rne_dynamics.control.laws import computed_torque as law
 from rne_dynamics.control.laws.computed_torque import ComputedTorque, decay_rate
 from rne_dynamics.control.laws.pd_gravity import PdGravity
 from rne_dynamics.control.model_terms import rigid_terms_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
 from rne_dynamics.dynamics.declared.arguments import Arm, arm_of
+from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.declared.specialised import efforts_parameters, kept_code, kept_rows
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
@@ -31,9 +31,7 @@ from rne_dynamics.model.layout import MASS, ROTOR
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.arrays import (
     EFFORT,
-    JOINT_COLUMNS,
     LOWER,
-    NO_CODE,
     NO_WRENCH,
     UPPER,
     ArmCode,
@@ -103,13 +101,13 @@ def own_code_of(
     own = robot, "locked forward", _forward_rows, (robot.has_mimic,), (robot.n,)
     arm = np.zeros((WIDTH, 0)) if same else given(plants.parameters, plants.base)
     forward, terms = _address(*own, rows, arm), _address(model, "control terms", _terms_rows, (), (5, robot.n), rows)
-    one, unlocked = NO_CODE, 0
-    if robot.specialised and same:
-        wanted = (MASS_MATRIX, INVERSE_DYNAMICS) if rows else (MASS_MATRIX, INVERSE_DYNAMICS, FORWARD_DYNAMICS)
-        codes = [quantity.code(robot) for quantity in wanted]
-        whole = [0 if code is None else code.address for code in codes]
-        one = ArmCode(_address(*own, False, arm), *whole[:2])
-        unlocked = 0 if rows else whole[2]
+
+    def of_arm(quantity: Quantity) -> int:
+        code = quantity.code(robot) if robot.specialised and same else None
+        return 0 if code is None else code.address
+
+    one = ArmCode(_address(*own, False, arm) if same else 0, of_arm(MASS_MATRIX), of_arm(INVERSE_DYNAMICS))
+    unlocked = 0 if rows else of_arm(FORWARD_DYNAMICS)
     columns = Columns(joint_columns(plants), law_columns(controller, gains), arm)
     return OwnCode(forward, one, unlocked, terms, rows), columns
 
@@ -168,11 +166,10 @@ def _terms_rows(
 
 def joint_columns(plants: PlantRows) -> Array:
     """`Columns.joints`."""
-    columns = np.empty((JOINT_COLUMNS, _at_least_a_block(len(plants.joints)), plants.joints.shape[1]))
-    columns[:] = np.moveaxis(plants.joints, 2, 0)
-    free = plants.positions < 0
-    columns[LOWER][:, free], columns[UPPER][:, free] = -np.inf, np.inf
-    return columns.reshape(JOINT_COLUMNS, -1)
+    samples, n, _ = plants.joints.shape
+    rows, free = np.moveaxis(plants.joints, 2, 0).copy(), plants.positions < 0
+    rows[LOWER][:, free], rows[UPPER][:, free] = -np.inf, np.inf
+    return _columns(rows, samples, n)
 
 
 def law_columns(controller: Any, gains: Array) -> Array:
@@ -180,15 +177,13 @@ def law_columns(controller: Any, gains: Array) -> Array:
     p, i, d, clamp = np.moveaxis(gains, 1, 0)
     friction, scale = joint_friction(controller.robot).rows, controller.friction_scale
     rate = np.vectorize(decay_rate)(p, d) if isinstance(controller, ComputedTorque) else 0.0
-    columns = np.empty((law.TABLE_ROWS + 1, _at_least_a_block(len(p)), p.shape[1]))
-    for row, numbers in enumerate((p, d, i, *friction, scale, controller.steepness, scale * friction[0] * rate, clamp)):
-        columns[row] = numbers
-    return columns.reshape(law.TABLE_ROWS + 1, -1)
+    return _columns((p, d, i, *friction, scale, controller.steepness, scale * friction[0] * rate, clamp), *p.shape)
 
 
-def _at_least_a_block(count: int) -> int:
-    """The number of rows for that of samples that differ."""
-    return count if count > 1 else WIDTH
+def _columns(rows: Iterable[ArrayLike], samples: int, n: int) -> Array:
+    """Rows of (samples, n) numbers, or of fewer for all; (rows, samples n), of a block where samples do not differ."""
+    shape = samples if samples > 1 else WIDTH, n
+    return np.array([np.broadcast_to(row, shape).ravel() for row in rows])
 
 
 def course(q: Array, qd: Array, rows: int, *, terms: bool) -> Course:

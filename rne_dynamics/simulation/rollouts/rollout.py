@@ -10,7 +10,14 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.control.control_law import ControlLaw, call_own, check_law, next_integral, terms_of
+from rne_dynamics.control.control_law import (
+    ControlLaw,
+    TorqueTerms,
+    call_own,
+    check_law,
+    next_integral,
+    terms_of,
+)
 from rne_dynamics.control.parameters import measured
 from rne_dynamics.control.trajectory import Trajectory, references
 from rne_dynamics.errors import ArgumentError, SimulationError, refuse
@@ -94,7 +101,6 @@ Progress = Callable[[float], None]
 
 #: Cycles in one call of the kernel. Progress and Ctrl-C are handled between calls.
 _CYCLES = 1000
-_TERMS = ("inertia", "coriolis", "gravity", "friction", "feedback")
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,9 +165,8 @@ class Rollout(Rebuilt):
         if self.plant.base_motion is not None:
             check_base_trajectory(self.plant.base_motion, 0.0, cycles * period)
         packed = packed_loop(self.plant, self.controller) if self.mismatch is None else None
-        rows = np.zeros((0, 3, self.plant.robot.n))
-        if packed is not None:
-            rows = references(self.trajectory, period * np.arange(cycles + 1.0), self.plant.robot.n)
+        n, times = self.plant.robot.n, period * np.arange(cycles + 1.0)
+        rows = np.zeros((0, 3, n)) if packed is None else references(self.trajectory, times, n)
         set_fields(self, clock=clock, _packed=packed, references=rows)
 
     @property
@@ -224,16 +229,15 @@ class Rollout(Rebuilt):
         arrays = {
             "q": q, "qd": qd, "effort": effort,
             "reference_q": desired[:, 0], "reference_qd": desired[:, 1], "reference_qdd": desired[:, 2],
-            **{f"torque_{name}": rows for name, rows in zip(_TERMS, terms, strict=True)},
+            **{f"torque_{name}": rows for name, rows in zip(TorqueTerms._fields, terms, strict=True)},
         }  # fmt: skip
         return log_of(plant, self.time, arrays)
 
     def _cycle_by_cycle(self, state: State, progress: Progress | None) -> Log:
         """`run` from a checked state, where it is not compiled; drives hold the weight until the first effort."""
         plant, law, (_, dt, substeps, cycles, *_) = self.plant, self.controller, self.clock
-        method, arm = chosen_method(plant, self.method), None
-        if self.mismatch is not None:
-            arm = DifferentArm(phases_of(plant, self.mismatch), self.mismatch, state, dt, method)
+        method, mismatch = chosen_method(plant, self.method), self.mismatch
+        arm = None if mismatch is None else DifferentArm(phases_of(plant, mismatch), mismatch, state, dt, method)
         log, integral = Recorder(plant), np.zeros(plant.robot.n)
         call_own(law, "restart")
         for k in range(cycles + 1):

@@ -128,7 +128,7 @@ class Samples:
 
     def _all(self, rows: Array) -> Array:
         """One row a sample, to be changed."""
-        return _spread(rows, (self.count, *rows.shape[1:]))
+        return np.repeat(rows, self.count // len(rows), axis=0)
 
     def _rows(self, value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
         return rows_of(value, self.count, shape, what)
@@ -150,12 +150,8 @@ def rows_of(value: ArrayLike, count: int, shape: tuple[int, ...], what: str) -> 
         raise ArgumentError(
             f"{what} has shape {array.shape}; for {count} samples it must be {(count, *shape)}, or {shape} for all"
         )
-    return _spread(array, (count, *shape))
-
-
-def _spread(array: Array, shape: tuple[int, ...]) -> Array:
     # in rows, which a copy of a broadcast array is not
-    return np.array(np.broadcast_to(array, shape), order="C")
+    return np.array(np.broadcast_to(array, (count, *shape)), order="C")
 
 
 def _add(rows: Array, mass: Array, moment: Array, inertia: Array) -> None:

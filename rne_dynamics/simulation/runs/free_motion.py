@@ -193,9 +193,7 @@ class _Motion:
         robot, acceleration = self.system.robot, self.solution(t, state).acceleration
         # a is that of the origin as a point, less gravity; the components in turning axes change by ω × v less
         R = quaternion_matrices(state.quaternion)
-        vx, vy, vz, wx, wy, wz = state.twist.T
-        acceleration[:, :3] += robot.gravity @ R
-        acceleration[:, :3] -= np.stack([wy * vz - wz * vy, wz * vx - wx * vz, wx * vy - wy * vx], axis=1)
+        acceleration[:, :3] += robot.gravity @ R - np.cross(state.twist[:, 3:], state.twist[:, :3])
         # ṗ = R v, and the quaternion's rate ½ q ∘ (ω, 0)
         turning = np.concatenate([0.5 * state.twist[:, 3:], np.zeros((robot.bodies, 1))], axis=1)
         position: Array = (R @ state.twist[:, :3, None])[:, :, 0]

@@ -198,9 +198,8 @@ class Log:
         """The arrays under their own names (`numpy.load` reads them); terms as ``torque_<name>``."""
         arrays: dict[str, Any] = {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
         arrays.update(kinetic=self.kinetic, potential=self.potential)
-        for name in ("tree_names", "mode_names", "flexible_links", "body_names", "touching"):
-            if getattr(self, name):
-                arrays[name] = np.array(getattr(self, name))
+        names = ("tree_names", "mode_names", "flexible_links", "body_names", "touching")
+        arrays.update({name: np.array(getattr(self, name)) for name in names if getattr(self, name)})
         arrays.update({f"torque_{name}": rows for name, rows in self.terms.items()})
         with Path(path).open("wb") as file:  # an open file keeps numpy from adding a suffix of its own
             np.savez_compressed(file, joint_names=np.array(self.joint_names), **arrays)
@@ -211,17 +210,15 @@ class Recorder:
 
     def __init__(self, plant: ArmPlant) -> None:
         self._plant = plant
-        self._rows: dict[str, list[Array]] = {}
-        self._time: list[float] = []
+        self._rows: dict[str, list[Array | float]] = {}
 
     def add(
         self, t: float, state: State, effort: Array, reference: Reference | None, terms: Mapping[str, Array]
     ) -> None:
         """One row: what `Log` holds of it."""
-        self._time.append(t)
         row = {
-            "q": state.q, "qd": state.qd, "effort": effort, "tree_q": state.posture, "tree_qd": state.tree_qd,
-            "delta": state.delta, "deltad": state.deltad,
+            "time": t, "q": state.q, "qd": state.qd, "effort": effort, "tree_q": state.posture,
+            "tree_qd": state.tree_qd, "delta": state.delta, "deltad": state.deltad,
             **{f"reference_{name}": getattr(reference, name, None) for name in ("q", "qd", "qdd")},
             **{f"torque_{name}": value for name, value in terms.items()},
         }  # fmt: skip
@@ -231,7 +228,8 @@ class Recorder:
 
     def done(self) -> Log:
         """The log of all rows."""
-        return log_of(self._plant, np.array(self._time), {name: np.array(rows) for name, rows in self._rows.items()})
+        arrays = {name: np.array(rows) for name, rows in self._rows.items()}
+        return log_of(self._plant, arrays.pop("time"), arrays)
 
 
 def log_of(plant: ArmPlant, time: Array, arrays: dict[str, Any]) -> Log:

@@ -321,10 +321,11 @@ class ServoDrives:
         moves = placed & (way != 0.0)
         rate = np.divide(way, duration, out=np.zeros_like(way), where=moves & (duration > 0.0))
         rate = np.where(driven, np.clip(np.where(driven, velocity, 0.0), -self._speed, self._speed), rate)
-        for held, new in ((self._from, aim), (self._target, target), (self._rate, rate), (self._begin, t)):
+        for held, new in (
+            (self._from, aim), (self._target, target), (self._rate, rate), (self._begin, t), (self._taken, t),
+            (self._end, np.where(driven, np.inf, t + np.where(moves, duration, 0.0))),
+        ):  # fmt: skip
             np.copyto(held, new, where=given)
-        np.copyto(self._end, np.where(driven, np.inf, t + np.where(moves, duration, 0.0)), where=given)
-        np.copyto(self._taken, t, where=given)
 
     def _aim(self, t: float, q: Array) -> tuple[Array, Array]:
         """Position and velocity reference at time `t`, each (n,); undefined for joints in effort mode."""

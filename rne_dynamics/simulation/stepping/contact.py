@@ -41,30 +41,26 @@ HELD, AT_LOW, AT_HIGH = 0, 1, 2
 
 # relative size below which a violation is round-off
 _TOLERANCE = 1e-12
-_PATIENCE = 8
+# turns of pivoting, besides one for each row, in which all rows that are wrong change
+_MANY_AT_ONCE = 10
 
 
 @rare_kernel
 def box_lcp(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status: NDArray[np.int64]) -> bool:
     """Solve one problem into r, w, status, (n,); False where pivoting has no end by round-off: r by relaxation."""
     n = b.shape[0]
-    best, patience = n + 1, _PATIENCE
     status[:] = HELD
-    for _ in range(60 * (n + 1)):
+    for turn in range(60 * (n + 1)):
         _solve_held(A, b, lo, hi, r, w, status)
-        wrong, last = 0, -1
+        last = -1
         for j in range(n):
             if _better(lo, hi, r, w, b, status, j) != status[j]:
-                wrong, last = wrong + 1, j
-        if wrong == 0:
+                last = j
+        if last < 0:
             return True
-        if wrong < best:
-            best, patience = wrong, _PATIENCE
-        elif patience > 0:
-            patience -= 1
-        # many at once while that helps; otherwise one by one, which always ends (Murty 1974)
+        # many at once, which nearly always ends within a few turns; then one by one, which always ends (Murty 1974)
         for j in range(n):
-            if j == last or patience > 0:
+            if j == last or turn < n + _MANY_AT_ONCE:
                 status[j] = _better(lo, hi, r, w, b, status, j)
     _relax(A, b, lo, hi, r, w, status)
     return False
@@ -256,15 +252,14 @@ def sliding_torque(joints: Array, qd: Array, j: int) -> float:
 @helper
 def impulses(A: Array, chosen: NDArray[np.int64], target: Array, lo: Array, hi: Array, qd: Array) -> None:
     """Add to qd the effect of impulses within [lo, hi], (m,), that drive m `chosen` joints to `target`; A = M⁻¹."""
-    m, n = chosen.shape[0], qd.shape[0]
+    m = chosen.shape[0]
     b = np.empty(m)
     for a in range(m):
         b[a] = qd[chosen[a]] - target[a]
     r, w, status = np.empty(m), np.empty(m), np.empty(m, dtype=np.int64)
     apart(box_lcp, (reduced(A, chosen), b, lo, hi, r, w, status))
-    for k in range(n):
-        for a in range(m):
-            qd[k] += A[k, chosen[a]] * r[a]
+    for a in range(m):
+        add_scaled(qd, r[a], A[chosen[a]])
     for a in range(m):
         qd[chosen[a]] = target[a] + w[a]
 
@@ -354,16 +349,11 @@ def implicit_velocities(
             lo[m] = -np.inf if side > 0 else -dt * (joints[j, FORWARD] - less)
             hi[m] = np.inf if side == -1 or side == 2 else dt * (joints[j, BACKWARD] - less)
             m += 1
-    before = qd_new.copy()
-    inside = np.zeros(n, dtype=np.bool_)
-    for attempt in range(n + 1):
-        if m > 0:
-            qd_new[:] = before
-            impulses(A, chosen[:m], target[:m], lo[:m], hi[:m], qd_new)
-        if attempt == 0:
-            before[:] = qd_new
-            m = 0
-        # stops ahead; slowing one joint may push another into its stop, so the set grows until nothing leads out
+    if m > 0:
+        impulses(A, chosen[:m], target[:m], lo[:m], hi[:m], qd_new)
+    before, inside, m = qd_new.copy(), np.zeros(n, dtype=np.bool_), 0
+    # stops ahead; slowing one joint may push another into its stop, so the set grows until nothing leads out
+    for _ in range(n):
         grown = False
         for j in range(n):
             iq = positions[j]
@@ -379,3 +369,5 @@ def implicit_velocities(
             m, inside[j], grown = m + 1, True, True
         if not grown:
             break
+        qd_new[:] = before
+        impulses(A, chosen[:m], target[:m], lo[:m], hi[:m], qd_new)

@@ -72,7 +72,7 @@ def step_with_events(
 
 
 @helper
-def _margin(plant: PlantArrays, piece: Piece, q: Array, qd: Array) -> float:
+def margin(plant: PlantArrays, piece: Piece, q: Array, qd: Array) -> float:
     """Distance from the nearest event of any joint: positive before it, negative past it, infinite where none can come.
 
     The distance is a velocity from zero where friction acts, and a position from a stop.
@@ -103,7 +103,7 @@ def _until_event(
     is found by regula falsi, as modified by Anderson and Björck (1973).
     """
     early, late, h = 0.0, left, left
-    f_early = _margin(plant, piece, piece.q, piece.qd)
+    f_early = margin(plant, piece, piece.q, piece.qd)
     f_late, kept = 0.0, 0
     for trial in range(80):
         if plant.flex is not None and plant.flex.collocation:
@@ -112,7 +112,7 @@ def _until_event(
             moved = apart(runge_kutta, (plant, piece, dt - left, h, q_new, qd_new))
         if not moved:
             return -1.0
-        f = _margin(plant, piece, q_new, qd_new)
+        f = margin(plant, piece, q_new, qd_new)
         if trial == 0 and not f < 0.0:
             return np.inf
         if f < 0.0:

@@ -2,9 +2,9 @@
 
 A row holds a number of every joint of every sample: of joint j of the sample in a lane at ``lane · n + j``.
 
-Joints at rest stick, lean on a stop or start to slide as in `states_of_joints`, whose complementarity problem is solved
-without the mass matrix: forward dynamics with joints locked gives the torques that hold these and the accelerations of
-the others. Where all joints at rest stay, that is the first stage of the step, and costs nothing.
+Joints at rest are held by adding a huge inertia to each, whose acceleration gives the torque that holds it. Where
+friction and stops can give all of these, that is the first stage of the step, and costs nothing; otherwise the lane is
+left to code that finds out which joints start to slide.
 
 The semi-implicit step, (M + h D) (q̇⁺ − q̇) = h (τ − bias − D q̇), is forward dynamics with inertias h D added.
 """
@@ -39,19 +39,14 @@ from rne_dynamics.simulation.stepping.motion import AHEAD, STIFF, WEIGHTS, locke
 from rne_dynamics.straight_line.recipe import REFUSED
 
 # rows of `Block.rows`: effort; Coulomb friction included in DRIVE, direction of sliding joints with Coulomb friction,
-# inertia of implicit viscous friction, the same or that of locked joints, how the joints go on; a stage, sums of
-# stages, the new state; where the decay rate was last evaluated; from FREE on for the law
+# inertia of implicit viscous friction or of held joints; a stage, sums of stages, the new state; where the decay rate
+# was last evaluated; from FREE on for the law
 (
-    EFFORT, DRIVE, DIRECTION, IMPLICIT, LOCKED, CHOICE, TAU, QDD, Q_STAGE, QD_STAGE, Q_SUM, QD_SUM, Q_NEW, QD_NEW,
-    Q_RATED, FREE,
-) = range(16)  # fmt: skip
+    EFFORT, DRIVE, DIRECTION, ADDED, TAU, QDD, Q_STAGE, QD_STAGE, Q_SUM, QD_SUM, Q_NEW, QD_NEW, Q_RATED, FREE,
+) = range(14)  # fmt: skip
 # what a lane is: stepped with the others; left to other code in this step; over
 ACTIVE, LEFT, OVER = range(3)
-# how a joint goes on: it moves, or rests and is held, or starts to slide forwards or backwards
-_MOVES, _HELD, _STARTS_FORWARD, _STARTS_BACKWARD = 0.0, 1.0, 2.0, 3.0
-# rounds of pivoting after which a lane is left to `box_lcp`, which always finds the end
-_ROUNDS = 8
-# part of the lane's largest torque or acceleration that is round-off: a locked joint moves by 1 / LOCK of what holds it
+# part of the lane's largest torque that is round-off: a held joint moves by 1 / LOCK of what holds it
 _TOLERANCE = 1e-13
 # way of any joint, rad or m, after which the decay rate of viscous friction is evaluated again: the first where the
 # rate is a quarter of STIFF / dt, none from half of it on, and never more than the second (RK4 is stable to 2.8 / dt)
@@ -110,17 +105,16 @@ def evaluate(address: int, block: Block, arrays: tuple[Array, ...]) -> None:
 def step_lanes(block: Block, dt: float) -> None:
     """One step of the active lanes as by `unchecked_step`, if there is nothing but smooth motion in it.
 
-    Lanes become LEFT, with their states unchanged, where a moving joint touches a stop, a joint reaches one or
-    reverses, or the motion is not determined.
+    Lanes become LEFT, with their states unchanged, where a moving joint touches a stop, a joint reaches one, reverses
+    or breaks loose, or the motion is not determined.
     """
     rows, q, qd, size = block.rows, block.q, block.qd, block.q.shape[0]
     explicit, locked, rests = False, False, False
     for lane in range(block.width):
         stiff = _choose_method(block, lane, dt)
-        explicit = explicit or not stiff
-        held = _classify(block, lane)
-        rests, locked = rests or held, locked or held or stiff
-    choice, qdd = rows[CHOICE], rows[QDD]
+        held = _classify(block, lane, dt if stiff else 0.0)
+        explicit, rests, locked = explicit or not stiff, rests or held, locked or held or stiff
+    added, qdd = rows[ADDED], rows[QDD]
     q_stage, qd_stage, q_sum, qd_sum = rows[Q_STAGE], rows[QD_STAGE], rows[Q_SUM], rows[QD_SUM]
     q_new, qd_new = rows[Q_NEW], rows[QD_NEW]
     for k in range(size):
@@ -129,16 +123,17 @@ def step_lanes(block: Block, dt: float) -> None:
     for stage in range(4):
         _forward(block, locked)
         if stage == 0:
-            if rests:
-                _settle(block)
+            for lane in range(block.width if rests else 0):
+                if block.lanes[lane] == ACTIVE and _breaks_loose(block, lane):
+                    block.lanes[lane] = LEFT
             for k in range(size):
-                qd_new[k] = qd[k] + (0.0 if choice[k] == _HELD else dt * qdd[k])
+                qd_new[k] = qd[k] + (0.0 if added[k] == LOCK else dt * qdd[k])
                 q_new[k] = q[k] + dt * qd_new[k]
         if stage == 3 or not explicit:
             break  # the last one is added in `_take_over`
         ahead, weight = AHEAD[stage] * dt, WEIGHTS[stage]
         for k in range(size):
-            v, a = qd_stage[k], 0.0 if choice[k] == _HELD else qdd[k]
+            v, a = qd_stage[k], 0.0 if added[k] == LOCK else qdd[k]
             q_sum[k] += weight * v
             qd_sum[k] += weight * a
             q_stage[k] = q[k] + ahead * v
@@ -162,9 +157,9 @@ def _put_torque(block: Block, speed: Array) -> None:
 
 @routine
 def _forward(block: Block, locked: bool) -> None:
-    """Accelerations of the stage, with the inertias LOCKED added where there are any."""
+    """Accelerations of the stage, with the inertias ADDED where there are any."""
     rows, plants, n = block.rows, block.plants, block.n
-    q, qd, tau, lock, qdd = rows[Q_STAGE], rows[QD_STAGE], rows[TAU], rows[LOCKED], rows[QDD]
+    q, qd, tau, lock, qdd = rows[Q_STAGE], rows[QD_STAGE], rows[TAU], rows[ADDED], rows[QDD]
     if locked or block.code.unlocked == 0:
         evaluate(block.code.forward, block, (q, qd, tau, lock, block.given, qdd))
     else:
@@ -197,16 +192,7 @@ def _choose_method(block: Block, lane: int, dt: float) -> bool:
             rows[Q_RATED, a:b] = block.q[a:b]
             if rate[lane] < 0.0:
                 rate[lane], block.lanes[lane] = np.nan, LEFT
-            put_implicit(block, lane, dt)
     return implicit(block, lane, dt)
-
-
-@helper
-def put_implicit(block: Block, lane: int, dt: float) -> None:
-    """Fill IMPLICIT; after every change of the lane's rate."""
-    stiff = implicit(block, lane, dt)
-    for k in range(lane * block.n, lane * block.n + block.n):
-        block.rows[IMPLICIT, k] = dt * block.joints[VISCOUS, k] if stiff else 0.0
 
 
 @helper
@@ -216,8 +202,11 @@ def implicit(block: Block, lane: int, dt: float) -> bool:
 
 
 @helper
-def _classify(block: Block, lane: int) -> bool:
-    """Fill CHOICE, DIRECTION, LOCKED and DRIVE from the velocities: joints at rest are held. Whether one rests."""
+def _classify(block: Block, lane: int, h: float) -> bool:
+    """Fill DIRECTION, ADDED and DRIVE from the velocities: joints at rest are held. Whether one rests.
+
+    `h`: the time over which viscous friction is implicit.
+    """
     rows, joints, rests = block.rows, block.joints, False
     for k in range(lane * block.n, lane * block.n + block.n):
         q, qd = block.q[k], block.qd[k]
@@ -225,67 +214,32 @@ def _classify(block: Block, lane: int) -> bool:
         rubs = joints[FORWARD, k] > 0.0 or joints[BACKWARD, k] > 0.0
         if qd == 0.0 and (rubs or touches):
             rests = True
-            _hold(rows, k)
+            rows[DIRECTION, k], rows[ADDED, k], rows[DRIVE, k] = 0.0, LOCK, rows[EFFORT, k]
             continue
         if touches and block.lanes[lane] == ACTIVE:
             block.lanes[lane] = LEFT
-        _slide(rows, joints, k, _MOVES, 1.0 if qd > 0.0 else (-1.0 if qd < 0.0 else 0.0))
+        direction = 1.0 if qd > 0.0 else (-1.0 if qd < 0.0 else 0.0)
+        friction = joints[FORWARD, k] if qd > 0.0 else (-joints[BACKWARD, k] if qd < 0.0 else 0.0)
+        rows[DIRECTION, k], rows[ADDED, k] = direction if rubs else 0.0, h * joints[VISCOUS, k]
+        rows[DRIVE, k] = rows[EFFORT, k] - friction
     return rests
 
 
 @helper
-def _hold(rows: Array, k: int) -> None:
-    rows[CHOICE, k], rows[LOCKED, k], rows[DIRECTION, k], rows[DRIVE, k] = _HELD, LOCK, 0.0, rows[EFFORT, k]
-
-
-@helper
-def _slide(rows: Array, joints: Array, k: int, choice: float, direction: float) -> None:
-    friction = joints[FORWARD, k] if direction > 0.0 else (-joints[BACKWARD, k] if direction < 0.0 else 0.0)
-    rows[CHOICE, k], rows[LOCKED, k], rows[DRIVE, k] = choice, rows[IMPLICIT, k], rows[EFFORT, k] - friction
-    rows[DIRECTION, k] = direction if joints[FORWARD, k] > 0.0 or joints[BACKWARD, k] > 0.0 else 0.0
-
-
-@helper
-def _settle(block: Block) -> None:
-    """Decide how joints at rest go on, by pivoting from all held, and leave the accelerations of that in QDD."""
-    for attempt in range(_ROUNDS):
-        changed = False
-        for lane in range(block.width):
-            if block.lanes[lane] == ACTIVE and _pivot(block, lane):
-                changed = True
-                if attempt == _ROUNDS - 1:
-                    block.lanes[lane] = LEFT
-        if not changed or attempt == _ROUNDS - 1:
-            break
-        _put_torque(block, block.qd)
-        _forward(block, True)
-
-
-@helper
-def _pivot(block: Block, lane: int) -> bool:
-    """Free the joints whose friction or stop cannot hold them, hold those that start the wrong way; False: none."""
-    rows, joints, changed, fastest, strongest = block.rows, block.joints, False, 0.0, 0.0
+def _breaks_loose(block: Block, lane: int) -> bool:
+    """Whether friction or a stop cannot hold a joint at rest, by the accelerations with all of them held."""
+    rows, joints, loose, strongest = block.rows, block.joints, False, 0.0
     for k in range(lane * block.n, lane * block.n + block.n):
         strongest = max(strongest, abs(rows[EFFORT, k]))
-        if rows[CHOICE, k] == _HELD:
+        if rows[ADDED, k] == LOCK:
             strongest = max(strongest, abs(LOCK * rows[QDD, k]))
-        else:
-            fastest = max(fastest, abs(rows[QDD, k]))
     slack = _TOLERANCE * strongest
     for k in range(lane * block.n, lane * block.n + block.n):
-        choice, ahead = rows[CHOICE, k], rows[QDD, k]
-        if choice == _HELD:
-            holding = -LOCK * ahead
-            if block.q[k] < joints[UPPER, k] and holding < -joints[FORWARD, k] - slack:
-                changed = True
-                _slide(rows, joints, k, _STARTS_FORWARD, 1.0)
-            elif block.q[k] > joints[LOWER, k] and holding > joints[BACKWARD, k] + slack:
-                changed = True
-                _slide(rows, joints, k, _STARTS_BACKWARD, -1.0)
-        elif choice != _MOVES and (ahead if choice == _STARTS_FORWARD else -ahead) < -_TOLERANCE * fastest:
-            changed = True
-            _hold(rows, k)
-    return changed
+        if rows[ADDED, k] == LOCK:
+            holding = -LOCK * rows[QDD, k]
+            loose |= block.q[k] < joints[UPPER, k] and holding < -joints[FORWARD, k] - slack
+            loose |= block.q[k] > joints[LOWER, k] and holding > joints[BACKWARD, k] + slack
+    return loose
 
 
 @helper
@@ -295,7 +249,7 @@ def _take_over(block: Block, lane: int, dt: float) -> None:
     event, explicit = False, not implicit(block, lane, dt)
     for k in range(first, end):
         if explicit:
-            qdd = 0.0 if rows[CHOICE, k] == _HELD else rows[QDD, k]
+            qdd = 0.0 if rows[ADDED, k] == LOCK else rows[QDD, k]
             rows[Q_NEW, k] = q[k] + dt / 6.0 * (rows[Q_SUM, k] + rows[QD_STAGE, k])
             rows[QD_NEW, k] = qd[k] + dt / 6.0 * (rows[QD_SUM, k] + qdd)
         q_new, qd_new = rows[Q_NEW, k], rows[QD_NEW, k]

@@ -33,7 +33,6 @@ from rne_dynamics.simulation.plant.arrays import (
     configuration_rate,
     flexible_mass_and_bias,
     normalize_quaternions,
-    stiff_modes,
 )
 from rne_dynamics.simulation.plant.contact_law import touch_loads
 from rne_dynamics.spatial.cholesky import inverse, scaled_cholesky_solve
@@ -218,15 +217,19 @@ def may_be_stiff(plant: PlantArrays) -> bool:
 @helper
 def too_stiff(plant: PlantArrays, A: Array, dt: float) -> bool:
     """Whether a mode or viscous decay is too fast for a step of `dt`; A is M⁻¹, or J⁻¹ of flexible links."""
-    rate, loops = 0.0, plant.loops
+    rate, squares, loops, flex = 0.0, 0.0, plant.loops, plant.flex
     for j in range(A.shape[0]):
         rate += plant.joints[j, VISCOUS] * A[j, j]
         if loops is not None:
             for k in range(A.shape[0]):
                 rate += loops.damping[j, k] * A[k, j]
-    if plant.flex is not None:
-        return stiff_modes(plant.flex, A, rate, dt, STIFF)
-    return rate * dt > STIFF
+    if flex is not None:
+        n = flex.packed.joints
+        for k in range(flex.stiffness.shape[0]):  # traces bound the largest decay rate and frequency
+            for m in range(flex.stiffness.shape[0]):
+                squares += flex.stiffness[k, m] * A[n + m, n + k]
+                rate += flex.damping[k, m] * A[n + m, n + k]
+    return rate * dt > STIFF or squares * dt * dt > STIFF * STIFF
 
 
 @kernel
@@ -250,18 +253,14 @@ TIMES, AHEAD, WEIGHTS = (0.0, 0.5, 0.5, 1.0), (0.5, 0.5, 1.0, 0.0), (1.0, 2.0, 2
 
 @helper
 def add_stage(stage: int, h: float, start: Array, rate: Array, there: Array, total: Array) -> None:
-    """Move `there` to the next stage of a step of length `h` from `start`; add the weighted rate to `total`."""
+    """Move `there` to the next stage of a step of length `h` from `start`, from the last one to the end.
+
+    `total` collects the weighted rates.
+    """
     ahead, weight = AHEAD[stage] * h, WEIGHTS[stage]
     for k in range(start.shape[0]):
         total[k] += weight * rate[k]
-        there[k] = start[k] + ahead * rate[k]
-
-
-@helper
-def end_of_step(h: float, start: Array, total: Array, end: Array) -> None:
-    """Fill `end` from the weighted rates of all stages."""
-    for k in range(start.shape[0]):
-        end[k] = start[k] + h / 6.0 * total[k]
+        there[k] = start[k] + (ahead * rate[k] if stage < 3 else h / 6.0 * total[k])
 
 
 @kernel
@@ -277,8 +276,7 @@ def runge_kutta(plant: PlantArrays, piece: Piece, elapsed: float, h: float, q_ne
         position_rate(plant, q, qd, rate)
         add_stage(stage, h, piece.q, rate, q, q_sum)
         add_stage(stage, h, piece.qd, qdd, qd, qd_sum)
-    end_of_step(h, piece.q, q_sum, q_new)
-    end_of_step(h, piece.qd, qd_sum, qd_new)
+    q_new[:], qd_new[:] = q, qd
     if plant.loops is None and plant.flex is None:
         normalize_quaternions(plant.topology, q_new)
     return True

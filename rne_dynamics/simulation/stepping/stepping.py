@@ -108,9 +108,9 @@ def unchecked_step(
 ) -> State:
     """`step` without checks: `effort` already limited; `loads` and `joints` as for `ArmPlant.arrays`."""
     parts = plant.parts_of_step(state, dt)
-    for _ in range(parts - 1):
+    for _ in range(parts):
         state = _whole_step(plant, state, effort, dt / parts, method, loads, joints)
-    return _whole_step(plant, state, effort, dt / parts, method, loads, joints)
+    return state
 
 
 def _whole_step(

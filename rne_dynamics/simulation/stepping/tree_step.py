@@ -28,7 +28,7 @@ from rne_dynamics.closed_chain.tree_coordinates import (
     tree_of,
 )
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.jit import helper, rare_kernel, routine
+from rne_dynamics.compiling.jit import rare_kernel, routine
 from rne_dynamics.errors import SimulationError, no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import (
@@ -42,13 +42,14 @@ from rne_dynamics.simulation.plant.arrays import (
 )
 from rne_dynamics.simulation.plant.coordinates import LEAVE, State
 from rne_dynamics.simulation.plant.plant import ArmPlant, free_joints
-from rne_dynamics.simulation.stepping.contact import coulomb, held, implicit_velocities, kept_within_stops, rubs
+from rne_dynamics.simulation.stepping.contact import coulomb, held, implicit_velocities, kept_within_stops
+from rne_dynamics.simulation.stepping.events import margin
 from rne_dynamics.simulation.stepping.motion import (
     STIFF,
     TIMES,
+    Piece,
     add_stage,
     damped,
-    end_of_step,
     put_loads,
     speed_friction,
 )
@@ -103,8 +104,7 @@ def _runge_kutta(
             return status
         add_stage(stage, h, q, v_stage, q_stage, q_sum)
         add_stage(stage, h, v, a, v_stage, v_sum)
-    end_of_step(h, q, q_sum, q_new)
-    end_of_step(h, v, v_sum, v_new)
+    q_new[:], v_new[:] = q_stage, v_stage
     tree.memory.extra[:] = 0.0
     status, _ = settle(tree, q_new, v_new)
     return status
@@ -148,18 +148,6 @@ def _impulsive(
     return status
 
 
-@helper
-def _interrupted(plant: PlantArrays, direction: Array, q: Array, q_new: Array, v_new: Array) -> bool:
-    """Whether a joint with Coulomb friction has reversed, or a joint has passed a stop."""
-    joints = plant.joints
-    for j in range(q.shape[0]):
-        if rubs(plant, j) and direction[j] * v_new[j] < 0.0:
-            return True
-        if plant.positions[j] >= 0 and ((q[j] <= joints[j, UPPER] < q_new[j]) or (q_new[j] < joints[j, LOWER] <= q[j])):
-            return True
-    return False
-
-
 @rare_kernel
 def tree_step_kernel(
     plant: PlantArrays, tree: Tree, q: Array, v: Array, effort: Array, dt: float, implicit: bool, q_new: Array,
@@ -196,7 +184,8 @@ def tree_step_kernel(
         for j in range(n):
             drive[j] -= coulomb(joints, j, direction[j])
         status = _runge_kutta(plant, tree, last < NEAR_CROSSING, q, v, drive, dt, q_new, v_new)
-        if status != DETERMINED or not _interrupted(plant, direction, q, q_new, v_new):
+        piece = Piece(q, v, np.zeros(n, dtype=np.bool_), direction, drive)
+        if status != DETERMINED or not margin(plant, piece, q_new, v_new) < 0.0:
             return status
     return _impulsive(plant, tree, q, v, effort, dt, q_new, v_new)
 
@@ -223,15 +212,12 @@ def tree_step(
         packed.topology, packed.parameters, robot.has_mimic, robot.base_at_rest, rows, np.arange(robot.n), wrenches,
         None, None, NO_CODE, touch,
     )  # fmt: skip
-    q_new, v_new = q.copy(), v.copy()
     strides = np.abs(v / packed.column_scale).max() * dt / STRIDE
     if not strides <= _PARTS:
         raise _too_fast(plant, state, v, dt)
     parts, taken = max(int(np.ceil(strides)), 1), 0
 
     def part(t: float, h: float, q: Array, v: Array) -> tuple[Array, Array]:
-        nonlocal taken
-        taken += 1
         q_end, v_end = q.copy(), v.copy()
         there = arrays._replace(base=plant.base_over(t, h))
         failed = tree_step_kernel(there, tree, q, v, drive, h, implicit, q_end, v_end)
@@ -239,21 +225,19 @@ def tree_step(
             raise no_inertia(robot.joint_names[failed], mechanism.name)
         return q_end, v_end
 
-    def advanced(t: float, h: float, q: Array, v: Array, halvings: int) -> tuple[Array, Array]:
-        """One part, halved where a velocity jumps: where a heavy bar throws a light one through its dead point."""
-        whole = part(t, h, q, v)
-        change, speed = _apart(packed, v, whole[1]), max(_apart(packed, v), _apart(packed, whole[1]))
-        if halvings == 0 or implicit or taken > _MOST_PARTS or change <= CHANGED * speed or change * h <= SUDDEN:
-            return whole
-        middle = part(t, 0.5 * h, q, v)
-        halves = part(t + 0.5 * h, 0.5 * h, *middle)
-        if _apart(packed, halves[1], whole[1]) <= DIFFERENT * speed:
-            return halves
-        middle = advanced(t, 0.5 * h, q, v, halvings - 1)
-        return advanced(t + 0.5 * h, 0.5 * h, *middle, halvings - 1)
-
-    for k in range(parts):
-        q_new, v_new = advanced(state.t + k * dt / parts, dt / parts, q_new, v_new, _HALVINGS)
+    t, q_new, v_new, ahead = state.t, q, v, parts * [(dt / parts, _HALVINGS)]
+    while ahead:
+        h, halvings = ahead.pop()
+        end, taken = part(t, h, q_new, v_new), taken + 1
+        change, speed = _apart(packed, v_new, end[1]), max(_apart(packed, v_new), _apart(packed, end[1]))
+        if halvings > 0 and not implicit and taken <= _MOST_PARTS and change > CHANGED * speed and change * h > SUDDEN:
+            # a velocity jumps, as where a heavy bar throws a light one through its dead point
+            middle = part(t, 0.5 * h, q_new, v_new)
+            whole, end, taken = end, part(t + 0.5 * h, 0.5 * h, *middle), taken + 2
+            if not _apart(packed, end[1], whole[1]) <= DIFFERENT * speed:
+                ahead += 2 * [(0.5 * h, halvings - 1)]
+                continue
+        t, (q_new, v_new) = t + h, end
     lost = np.linalg.norm(packed.row_scale * tree.work.residual)
     if not (np.isfinite(v_new).all() and lost < MISFIT):
         raise _too_fast(plant, state, v, dt)

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import eigh
 from support.errors import relative_error
+from support.flexible_links import beam_frequencies
 
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.flexible.beam import Beam
-from rne_dynamics.model.flexible.beam_modes import beam_frequencies, modal_link
+from rne_dynamics.model.flexible.beam_modes import modal_link
 from rne_dynamics.model.flexible.beam_shapes import beam_shapes
 
 ALL_SHAPES = ["clamped_free", "clamped_mass", "pinned", "polynomial", "finite_element"]

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import eigh
+from support.flexible_links import beam_frequencies
 
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.flexible import euler_bernoulli
 from rne_dynamics.model.flexible.beam import Beam
-from rne_dynamics.model.flexible.beam_modes import beam_frequencies, modal_link
+from rne_dynamics.model.flexible.beam_modes import modal_link
 from rne_dynamics.model.flexible.beam_shapes import beam_shapes, torsion_roots
 from rne_dynamics.model.inertia import Inertia
 

@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from support.flexible_links import beam_frequencies
 
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import bolted, carried, clamped_frequencies, loads
 from rne_dynamics.model.flexible.beam import Beam
-from rne_dynamics.model.flexible.beam_modes import beam_frequencies, modal_link
+from rne_dynamics.model.flexible.beam_modes import modal_link
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree, Payload, TreeJoint, TreeLink, rotation_about

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from support.errors import relative_error
+from support.flexible_links import beam_frequencies
 from support.modal_writer import save_modal_link
 
 from rne_dynamics.errors import DescriptionError, ModelError
 from rne_dynamics.model.flexible.beam import Beam
-from rne_dynamics.model.flexible.beam_modes import beam_frequencies, modal_link
+from rne_dynamics.model.flexible.beam_modes import modal_link
 from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.flexible.modal_file import load_modal_link
 

@@ -17,6 +17,7 @@ from scipy.io import mmwrite
 from scipy.linalg import eigvalsh
 from support.errors import relative_error
 from support.flexible_arms import cantilever
+from support.flexible_links import beam_frequencies
 from support.modal_writer import save_modal_link
 
 from rne_dynamics.errors import DescriptionError, ModelError
@@ -24,7 +25,7 @@ from rne_dynamics.flexible import equations_of_motion, linearised, static_deflec
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam
-from rne_dynamics.model.flexible.beam_modes import beam_frequencies, modal_link
+from rne_dynamics.model.flexible.beam_modes import modal_link
 from rne_dynamics.model.flexible.modal_file import load_modal_link
 from rne_dynamics.model.flexible.nodal import nodal_link
 from rne_dynamics.model.flexible.nodal_mesh import NodalMesh
