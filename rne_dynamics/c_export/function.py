@@ -31,19 +31,11 @@ def checked_nodes(graph: Graph, results: tuple[int, ...], inputs: int) -> tuple[
         whole = node.name in _ARITHMETIC and all(bounded[x] for x in node.operands)
         bounded.append(node.name == "constant" or node.name in _BOUNDED or whole)
     tested = [x for x in dict.fromkeys(results) if not bounded[x]]
-    shows = [False] * len(graph.nodes)
-    for x in tested:
-        shows[x] = True
-    shown = set()
-    for x in range(len(graph.nodes) - 1, -1, -1):
-        node = graph.nodes[x]
-        if not shows[x]:
-            continue
-        if node.name == "input":
-            shown.add(int(node.leaf))
-        elif node.name in _PASSING:
-            for y in node.operands:
-                shows[y] = True
+    shows = set(tested)
+    for x, node in reversed([*enumerate(graph.nodes)]):
+        if x in shows and node.name in _PASSING:
+            shows.update(node.operands)
+    shown = {int(graph.nodes[x].leaf) for x in shows if graph.nodes[x].name == "input"}
     return tested, [place for place in range(inputs) if place not in shown]
 
 

@@ -23,7 +23,6 @@ from rne_dynamics.compiling.kinds import (
     Fixed,
     Kind,
     TupleKind,
-    result_type,
 )
 
 R = TypeVar("R")
@@ -39,8 +38,7 @@ def apart(kernel: Callable[..., R], arguments: tuple[Any, ...]) -> R:
 
 def declared(name: str, kernel: Any, kinds: tuple[Kind, ...]) -> Compiled:
     """A kernel as its callers know it before it is compiled."""
-    returned = _declared_kind(kernel)
-    return Compiled(name, kinds, returned, result_type(returned), allocates=True)  # always an arena
+    return Compiled(name, kinds, _declared_kind(kernel), allocates=True)
 
 
 def _declared_kind(kernel: Any) -> Kind:
@@ -57,7 +55,7 @@ def _declared_kind(kernel: Any) -> Kind:
 
 def _address(kernel: Any, kinds: tuple[Kind, ...]) -> int:
     loaded = kernel.load(kinds)
-    compiled, address = loaded.compiled, loaded.addresses["direct"]
+    compiled, address = loaded.compiled, loaded.addresses[loaded.compiled.name]
     if compiled.returned != _declared_kind(kernel):
         raise UntranslatableError(
             f"{kernel.__module__}.{kernel.__qualname__} returns {compiled.returned}, and is annotated to return "

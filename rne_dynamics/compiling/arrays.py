@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 from rne_dynamics.compiling.instructions import Instructions, UntranslatableError, widest
@@ -11,6 +12,7 @@ from rne_dynamics.compiling.kinds import (
     ELEMENTS,
     INT,
     ArrayKind,
+    Compiled,
     Kind,
     Number,
     Scalar,
@@ -41,6 +43,8 @@ class Arrays(Instructions):
             yield value.data
             yield from (self.register(x, INT) for x in (*value.shape, *(self.steps(value) if kind.strided else ())))
         elif isinstance(kind, TableKind):
+            if kind.item is None:
+                raise UntranslatableError("a table is passed on before anything is put into it")
             yield from (value.data, self.register(value.length, INT))
         elif isinstance(kind, TupleKind):
             for item, item_kind in zip(value, kind.items, strict=True):
@@ -50,20 +54,18 @@ class Arrays(Instructions):
         """An array's element at a place in memory."""
         kind, memory, size, _ = ELEMENTS[element]
         found = self.let(f"load {memory}, ptr {pointer}, align {size}")
-        if kind == BOOL:
-            return Number(BOOL, self.let(f"trunc i8 {found} to i1"))
-        if memory == "i8":
-            return Number(INT, self.let(f"zext i8 {found} to i64"))
+        if memory != kind.register:
+            conversion = "trunc" if kind == BOOL else "zext"
+            found = self.let(f"{conversion} {memory} {found} to {kind.register}")
         return Number(kind, found)
 
     def store(self, element: str, pointer: str, value: Any) -> None:
         """Put a number into an array's element."""
         kind, memory, size, _ = ELEMENTS[element]
         text = self.register(self.truth(value) if kind == BOOL else value, kind)
-        if kind == BOOL:
-            text = self.let(f"zext i1 {text} to i8")
-        elif memory == "i8":
-            text = self.let(f"trunc i64 {text} to i8")
+        if memory != kind.register:
+            conversion = "zext" if kind == BOOL else "trunc"
+            text = self.let(f"{conversion} {kind.register} {text} to {memory}")
         self.do(f"store {memory} {text}, ptr {pointer}, align {size}")
 
     def product(self, factors: Sequence[Any]) -> Any:
@@ -102,12 +104,16 @@ class Arrays(Instructions):
     def _offset(self, view: View, indices: Sequence[Any]) -> Any:
         total: Any = 0
         for given, length, step in zip(indices, view.shape, self.steps(view), strict=False):
-            index = given
-            if isinstance(given, Number) or given < 0:
-                index = self.choose(self.compare("Lt", given, 0), self.binary("Add", given, length), given)
+            index = self._from_begin(given, length)
             distance = index if isinstance(step, int) and step == 1 else self.binary("Mult", index, step)
             total = distance if isinstance(total, int) and total == 0 else self.binary("Add", total, distance)
         return total
+
+    def _from_begin(self, index: Any, length: Any) -> Any:
+        """An index, counted from the end where it is negative, as counted from the first element."""
+        if isinstance(index, Number) or index < 0:
+            return self.choose(self.compare("Lt", index, 0), self.binary("Add", index, length), index)
+        return index
 
     def part(self, view: View, indices: tuple[Any, ...]) -> View:
         """A view of a part of an array."""
@@ -141,7 +147,7 @@ class Arrays(Instructions):
         if len(view.shape) > 1 and view.strides is None and not (isinstance(value, View) and value.strides):
             view = View(view.element, view.data, (self.product(view.shape),))
             value = View(value.element, value.data, view.shape) if isinstance(value, View) else value
-        for k in self.counting(view.shape[0]):
+        for k, _, _ in self.counting(0, view.shape[0], 1):
             one = self.item(value, (k,)) if isinstance(value, View) else value
             self.put_item(view, (k,), one)
 
@@ -155,17 +161,22 @@ class Arrays(Instructions):
             if not isinstance(wanted, Number) and not isinstance(found, Number) and wanted != found:
                 raise UntranslatableError(f"an array of length {wanted} is filled from one of length {found}")
 
-    def counting(self, count: Any) -> Iterator[Number]:
-        """A loop around the instructions that are written meanwhile."""
-        counter = self.slot("i64")
-        test, body, after = (self.new("l") for _ in range(3))
-        self.do(f"store i64 0, ptr {counter}")
+    def counting(self, start: Any, stop: Any, step: Any) -> Iterator[tuple[Number, str, str]]:
+        """A loop around the instructions that are written meanwhile: counter, and labels of the next round and the end.
+
+        Steps that are not known lead upwards.
+        """
+        counter, end = self.slot("i64"), self.register(stop, INT)
+        test, body, again, after = (self.new("l") for _ in range(4))
+        order = "sgt" if isinstance(step, int) and step < 0 else "slt"
+        self.do(f"store i64 {self.register(start, INT)}, ptr {counter}")
         self.label(test)
         now = self.let(f"load i64, ptr {counter}")
-        self.branch(self.let(f"icmp slt i64 {now}, {self.register(count, INT)}"), body, after)
+        self.branch(self.let(f"icmp {order} i64 {now}, {end}"), body, after)
         self.label(body)
-        yield Number(INT, now)
-        self.do(f"store i64 {self.let(f'add nsw i64 {now}, 1')}, ptr {counter}")
+        yield Number(INT, now), again, after
+        self.label(again)
+        self.do(f"store i64 {self.let(f'add nsw i64 {now}, {self.register(step, INT)}')}, ptr {counter}")
         self.go(test)
         self.label(after)
 
@@ -177,6 +188,17 @@ class Arrays(Instructions):
         """Memory of so many bytes, the function's own until it returns."""
         self.allocates = True
         return self.let(f"call noalias ptr @allocate(ptr %arena, i64 {self.register(size, INT)})")
+
+    def result(self, function: Compiled, arguments: Sequence[Any]) -> Any:
+        """Result of a compiled function."""
+        given = [
+            f"{part} {text}" for value, kind in zip(arguments, function.kinds, strict=True)
+            for part, text in zip(registers(kind), self.parts(value, kind), strict=True)
+        ]  # fmt: skip
+        self.allocates |= function.allocates
+        answer = self.let(f"call {function.result} @{function.name}({', '.join(('ptr %arena', *given))})")
+        parts = (self.let(f"extractvalue {function.result} {answer}, {k}") for k in count())
+        return assembled(function.returned, parts)
 
     def item_of_tuple(self, items: tuple[Any, ...], index: Number) -> Number:
         """An item of a tuple of numbers, at a place that is known when the function runs."""
@@ -206,10 +228,8 @@ class Variables(Arrays):
     def __init__(self, assigned: Mapping[str, int]) -> None:
         super().__init__()
         self._assigned = assigned
-        #: Kinds of tables' items, by the tables' numbers.
-        self._items: dict[int, Kind] = {}
-        #: Whether a table got its first item after it was made for none: the function is to be translated anew.
-        self.is_outdated, self._tables = False, 0
+        #: Tables that the function makes, by the registers with the sizes of their items.
+        self.tables: dict[str, Table] = {}
         self.scope: dict[str, Any] = {}
 
     def new_variable(self, kind: Kind) -> Variable:
@@ -218,16 +238,11 @@ class Variables(Arrays):
 
     def put(self, variable: Variable, value: Any, name: str = "a value") -> None:
         """Give it a value, of a kind that its first one holds."""
-        self.check_kind(name, value, variable.kind)
+        if joined(kind_of(value), variable.kind) != variable.kind:
+            raise UntranslatableError(f"{name} is a {variable.kind}, and then a {kind_of(value)}")
         texts = self.parts(value, variable.kind)
         for part, slot, text in zip(registers(variable.kind), variable.slots, texts, strict=True):
             self.do(f"store {part} {text}, ptr {slot}")
-
-    @staticmethod
-    def check_kind(name: str, value: Any, known: Kind) -> None:
-        """Refuse a value that a kind does not hold."""
-        if joined(kind_of(value), known) != known:
-            raise UntranslatableError(f"{name} is a {known}, and then a {kind_of(value)}")
 
     def get(self, variable: Variable) -> Any:
         """Its value."""
@@ -236,9 +251,9 @@ class Variables(Arrays):
 
     def bind(self, name: str, value: Any) -> None:
         """Give a value to the variable of a name."""
-        known = self.scope.get(name)
+        known, count = self.scope.get(name), self._assigned.get(name, 0)
         if not isinstance(known, Variable):
-            if self._assigned.get(name, 0) == 1 and not _runs(value):
+            if count == 0 or (count == 1 and not _runs(value)):
                 self.scope[name] = value
                 return
             known = self.scope[name] = self.new_variable(kind_of(value))
@@ -247,37 +262,29 @@ class Variables(Arrays):
     # tables
 
     def new_table(self, count: Any) -> Table:
-        """A table for so many items; their kind is that of what is put into it."""
-        self._tables += 1
-        item = self._items.get(self._tables)
-        size = 0 if item is None else 8 * len(registers(item))
-        return Table(self.new_memory(self.binary("Mult", count, size)), count, item, self._tables)
+        """A table for so many items; their kind is that of what is put into it first, and so is their size."""
+        size = f"%size{len(self.tables)}"
+        memory = self.new_memory(self.binary("Mult", count, Number(INT, size)))
+        table = self.tables[size] = Table(memory, count, None)
+        return table
 
     def item_of_table(self, table: Table, index: Any) -> Any:
         """An item of a table."""
         if table.item is None:
             raise UntranslatableError("a table is read before anything is put into it")
-        parts = registers(table.item)
-        places = zip(parts, self._places(table, index, len(parts)), strict=True)
-        return assembled(table.item, (self.let(f"load {part}, ptr {place}") for part, place in places))
+        return self.get(self._item(table, table.item, index))
 
     def put_item_of_table(self, table: Table, index: Any, value: Any) -> None:
-        """Put an item into a table; the first one says its kind, and that the function is to be translated anew."""
+        """Put an item into a table; the first one says its kind."""
         if table.item is None:
-            table.item = self._items[table.number] = kind_of(value)
-            self.is_outdated = True
-        self.check_kind("an item of a table", value, table.item)
-        parts = registers(table.item)
-        places = self._places(table, index, len(parts))
-        for part, place, text in zip(parts, places, self.parts(value, table.item), strict=True):
-            self.do(f"store {part} {text}, ptr {place}")
+            table.item = kind_of(value)
+        self.put(self._item(table, table.item, index), value, "an item of a table")
 
-    def _places(self, table: Table, index: Any, count: int) -> list[str]:
-        if isinstance(index, Number) or index < 0:
-            index = self.choose(self.compare("Lt", index, 0), self.binary("Add", index, table.length), index)
-        start = self.register(self.binary("Mult", index, 8 * count), INT)
+    def _item(self, table: Table, kind: Kind, index: Any) -> Variable:
+        count, place = len(registers(kind)), self._from_begin(index, table.length)
+        start = self.register(self.binary("Mult", place, 8 * count), INT)
         row = self.let(f"getelementptr i8, ptr {table.data}, i64 {start}")
-        return [self.let(f"getelementptr i8, ptr {row}, i64 {8 * k}") for k in range(count)]
+        return Variable(kind, tuple(self.let(f"getelementptr i8, ptr {row}, i64 {8 * k}") for k in range(count)))
 
 
 def _runs(value: Any) -> bool:

@@ -7,16 +7,15 @@ import builtins
 import math
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.apart import apart
-from rne_dynamics.compiling.arrays import Variable, Variables
+from rne_dynamics.compiling.arrays import Arrays, Variable, Variables
 from rne_dynamics.compiling.instructions import UntranslatableError
 from rne_dynamics.compiling.kinds import (
-    BOOL,
     FLOAT,
     INT,
     Compiled,
@@ -25,14 +24,9 @@ from rne_dynamics.compiling.kinds import (
     Scalar,
     Table,
     View,
-    assembled,
     kind_of,
-    registers,
 )
 from rne_dynamics.compiling.plain import call, call_rows, per_body, table
-
-if TYPE_CHECKING:
-    from rne_dynamics.compiling.arrays import Arrays
 
 
 def _of_c(name: str) -> Callable[..., Any]:
@@ -85,10 +79,8 @@ REPLACED: Mapping[Any, Callable[..., Any]] = {
     max: lambda code, *x: code.extreme("max", *(x if len(x) > 1 else x[0])),
     np.empty: _empty,
     np.zeros: _zeros,
-    np.isfinite: lambda code, x: code.is_finite(x),
-    math.isfinite: lambda code, x: code.is_finite(x),
-    np.isnan: lambda code, x: code.is_nan(x),
-    math.isnan: lambda code, x: code.is_nan(x),
+    **dict.fromkeys((np.isfinite, math.isfinite), lambda code, x: code.compare("Lt", code.absolute(x), math.inf)),
+    **dict.fromkeys((np.isnan, math.isnan), lambda code, x: code.compare("NotEq", x, x)),
     np.sign: lambda code, x: code.sign(x),
     math.ceil: lambda code, x: code.whole(code.of_float("llvm.ceil.f64", x)),
     np.ceil: _of_c("llvm.ceil.f64"),
@@ -207,25 +199,13 @@ class Expressions(Variables):
 
     def _of_BoolOp(self, node: ast.BoolOp) -> Any:
         """`and`, `or`: what follows is not evaluated once it is decided."""
-        is_and = isinstance(node.op, ast.And)
-        result, after = self.new_variable(BOOL), self.new("l")
-        is_written = False
-        for one in node.values:
-            truth = self.truth(self.value(one))
-            if not isinstance(truth, Number):
-                if truth == is_and and one is not node.values[-1]:
-                    continue  # decides nothing
-                if truth != is_and and not is_written:
-                    return truth
-            self.put(result, truth)
-            is_written = True
-            if not isinstance(truth, Number) or one is node.values[-1]:
-                break
-            other = self.new("l")
-            self.branch(truth.text, *((other, after) if is_and else (after, other)))
-            self.label(other)
-        self.label(after)
-        return self.get(result)
+        first, *others = node.values
+        if not others:
+            return self.truth(self.value(first))
+        rest = ast.BoolOp(node.op, others)
+        if isinstance(node.op, ast.And):
+            return self._of_IfExp(ast.IfExp(first, rest, ast.Constant(False)))
+        return self._of_IfExp(ast.IfExp(first, ast.Constant(True), rest))
 
     def _of_IfExp(self, node: ast.IfExp) -> Any:
         condition = self.truth(self.value(node.test))
@@ -244,7 +224,6 @@ class Expressions(Variables):
         self.go(after)
         self.label(no)
         self.put(result, self.value(node.orelse), "a choice")
-        self.go(after)
         self.label(after)
         return self.get(result)
 
@@ -287,17 +266,6 @@ class Expressions(Variables):
         names = source.__code__.co_varnames[len(arguments) : source.__code__.co_argcount]
         arguments += [named[name] for name in names]
         return self.result(self.module.function(function, tuple(map(kind_of, arguments))), arguments)
-
-    def result(self, function: Compiled, arguments: Sequence[Any]) -> Any:
-        """Result of a compiled function."""
-        given = [
-            f"{part} {text}" for value, kind in zip(arguments, function.kinds, strict=True)
-            for part, text in zip(registers(kind), self.parts(value, kind), strict=True)
-        ]  # fmt: skip
-        if function.allocates:
-            self.allocates = True
-            given.insert(0, "ptr %arena")
-        return assembled(function.returned, iter(self.returned_by(function, given)))
 
 
 def _replacement(function: Any) -> Any:

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from rne_dynamics.compiling.kinds import (
-    BOOL,
-    FLOAT,
-    INT,
-    Compiled,
-    Number,
-    Scalar,
-    joined,
-    kind_of,
-    registers,
-)
+from rne_dynamics.compiling.kinds import BOOL, FLOAT, INT, Number, Scalar, joined, kind_of
 from rne_dynamics.errors import RneDynamicsError
 
 _PLAIN: dict[str, Callable[[Any, Any], Any]] = {
@@ -117,17 +106,6 @@ class Instructions:
             return ""
         return self.let(f"call {result} @{name}({given})")
 
-    def returned_by(self, function: Compiled, given: Sequence[str]) -> list[str]:
-        """The registers of what a compiled function returns for arguments as LLVM writes them; see `registers`."""
-        call, count = f"call {function.result} @{function.name}({', '.join(given)})", len(registers(function.returned))
-        if not count:
-            self.do(call)
-            return []
-        answer = self.let(call)
-        if count == 1:
-            return [answer]
-        return [self.let(f"extractvalue {function.result} {answer}, {k}") for k in range(count)]
-
     # numbers
 
     def register(self, value: Any, kind: Scalar) -> str:
@@ -147,12 +125,11 @@ class Instructions:
         """An operation of arithmetic, by the name of Python's syntax node."""
         if not isinstance(a, Number) and not isinstance(b, Number):
             return self.constant_division(a, b) if name == "Div" else _PLAIN[name](a, b)
-        both = widest(a, b)
+        both = widest(a, b) if name in ("BitAnd", "BitOr", "BitXor") else widest(a, b, 0)
         if name == "Pow":
             return self._power(a, b)
-        if both == BOOL and name in ("BitAnd", "BitOr", "BitXor"):
-            return Number(BOOL, self.let(f"{_INTEGERS[name]} i1 {self.register(a, BOOL)}, {self.register(b, BOOL)}"))
-        both = FLOAT if name == "Div" else widest(a, b, 0)
+        if name == "Div":
+            both = FLOAT
         x, y = self.register(a, both), self.register(b, both)
         if name in ("Mod", "FloorDiv"):
             return self._floored(name, both, x, y)
@@ -260,11 +237,3 @@ class Instructions:
         """−1, 0 or 1; NaN of NaN."""
         zero_or_nan = self.choose(self.compare("Lt", value, 0.0), -1.0, value)
         return self.choose(self.compare("Gt", value, 0.0), 1.0, zero_or_nan)
-
-    def is_finite(self, value: Any) -> Any:
-        """Whether a number is neither infinite nor NaN."""
-        return self.compare("Lt", self.of_float("llvm.fabs.f64", value), math.inf)
-
-    def is_nan(self, value: Any) -> Any:
-        """Whether a number is NaN."""
-        return self.compare("NotEq", value, value)

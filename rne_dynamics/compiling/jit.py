@@ -80,17 +80,14 @@ def new_array() -> int:
     return ctypes.cast(table, ctypes.POINTER(ctypes.c_void_p))[_PYARRAY_NEW] or 0
 
 
-def python_function(
-    address: int, name: str, otherwise: Any, doc: str | None = None
-) -> tuple[Any, MethodDefinition]:
-    """The function of Python at an address with `otherwise` as its `self`, and memory that must live as long."""
-    flags = _METH_FASTCALL if doc is None else _METH_FASTCALL | _METH_KEYWORDS
-    definition = MethodDefinition(name.encode(), address, flags, (doc or "").encode())
+def python_function(address: int, name: str, given: tuple[Any, ...], doc: str = "") -> Any:
+    """The function of Python at an address, whose `self` is what is `given`, and what must live as long."""
+    definition = MethodDefinition(name.encode(), address, _METH_FASTCALL | _METH_KEYWORDS, doc.encode())
     kind = ctypes.PYFUNCTYPE(
         ctypes.py_object, ctypes.POINTER(MethodDefinition), ctypes.py_object, ctypes.c_void_p
     )  # fmt: skip
-    made = kind(("PyCFunction_NewEx", ctypes.pythonapi))(ctypes.byref(definition), otherwise, None)
-    return made, definition
+    make = kind(("PyCFunction_NewEx", ctypes.pythonapi))
+    return make(ctypes.byref(definition), (*given, definition), None)
 
 
 F = TypeVar("F", bound=Callable[..., Any])

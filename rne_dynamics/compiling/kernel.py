@@ -59,7 +59,6 @@ class Kernel:
         self.__module__, self.__doc__ = function.__module__, function.__doc__
         self.loaded: dict[tuple[tuple[Kind, ...], int | None], Loaded] = {}
         self._kinds: set[tuple[Kind, ...]] = set()
-        self._definitions: list[Any] = []
         self._call: Callable[..., Any] = self._dispatch
 
     def __call__(self, *arguments: Any) -> Any:
@@ -74,25 +73,17 @@ class Kernel:
         plain = tuple(map(_plain, arguments))
         kinds = tuple(map(kind_of, plain))
         if kinds not in self._kinds:
-            self._call = self.entry(kinds, self._call)  # the newest passes on what is not of its kinds
+            address = self.load(kinds).addresses["entry"]
+            self._call = python_function(address, self.__name__, (self._call,))  # passes on what is not of its kinds
             # an entry is no method of Python: a class with it is called in 60 % of the time of `Kernel.__call__`
             self.__class__ = type("Kernel", (Kernel,), {"__call__": self._call})
             self._kinds.add(kinds)
         return self._call(*plain)
 
-    def entry(self, kinds: tuple[Kind, ...], otherwise: Callable[..., Any]) -> Any:
-        """The function of Python for these kinds alone, which calls `otherwise` with all others."""
-        loaded = self.load(kinds)
-        function, definition = python_function(loaded.addresses["entry"], self.__name__, otherwise)
-        self._definitions.append(definition)
-        return function
-
     def filling(self, kinds: tuple[Kind, ...], first: int, given: tuple[Any, ...], name: str, doc: str) -> Any:
         """See `jit.filling`; `given` is what `FillingEntry` reads."""
-        loaded, keep = self.load(kinds, first=first), list[Any]()
-        function, definition = python_function(loaded.addresses["entry"], name, (*given, keep), doc)
-        keep += definition, loaded
-        return function
+        loaded = self.load(kinds, first=first)
+        return python_function(loaded.addresses["entry"], name, (*given, loaded), doc)
 
     def load(self, kinds: tuple[Kind, ...], *, first: int | None = None) -> Loaded:
         """The machine code for these kinds, from disk or compiled now; with `first` its entry is a `FillingEntry`."""
@@ -120,7 +111,7 @@ class Kernel:
 
     def _compiled(self, kinds: tuple[Kind, ...], first: int | None) -> Content:
         # here: a process whose machine code is on disk needs no compiler
-        from rne_dynamics.compiling.module import Module
+        from rne_dynamics.compiling.module import EXPORTED, Module
         from rne_dynamics.compiling.native import object_code
         from rne_dynamics.compiling.python_entry import FillingEntry, PythonEntry
 
@@ -128,7 +119,7 @@ class Kernel:
         assert target is not None
         module = Module()
         if first is None:
-            entry = PythonEntry(module.function(self, kinds, calls=2), releases_lock=self._releases_lock)
+            entry = PythonEntry(module.function(self, kinds, EXPORTED), releases_lock=self._releases_lock)
         else:
             entry = FillingEntry(module.function(self, kinds), first)
         text = entry.text()

@@ -89,12 +89,11 @@ class View:
 
 @dataclass(eq=False)
 class Table:
-    """A table: where its items begin, how many they are, their kind, None before the first, and its own number."""
+    """A table: where its items begin, how many they are, and their kind, None before the first."""
 
     data: str
     length: int | Number
     item: Kind | None
-    number: int = 0
 
 
 def kind_of(value: Any) -> Kind:
@@ -136,12 +135,6 @@ def registers(kind: Kind) -> list[str]:
     return [part for item in kind.items for part in registers(item)] if isinstance(kind, TupleKind) else []
 
 
-def result_type(kind: Kind) -> str:
-    """LLVM's type of what a function of this kind returns."""
-    parts = registers(kind)
-    return "void" if not parts else parts[0] if len(parts) == 1 else f"{{{', '.join(parts)}}}"
-
-
 def assembled(kind: Kind, parts: Iterator[str]) -> Any:
     """A value of a kind from its parts."""
     if isinstance(kind, Scalar):
@@ -164,16 +157,21 @@ def made(cls: type, items: list[Any]) -> Any:
     return tuple(items) if cls is tuple else cls(*items)
 
 
-def has_arrays(kind: Kind) -> bool:
-    """Whether values of a kind refer to memory."""
-    return "ptr" in registers(kind)
-
-
 class Compiled(NamedTuple):
-    """A function that others call: its name, its kinds, LLVM's type of what it returns, and whether it allocates."""
+    """A function that others call: its name, its kinds, and whether it allocates. Each takes an arena first."""
 
     name: str
     kinds: tuple[Kind, ...]
     returned: Kind
-    result: str
     allocates: bool
+
+    @property
+    def result(self) -> str:
+        """LLVM's type of what it returns: a structure of the parts."""
+        return f"{{{', '.join(registers(self.returned))}}}"
+
+    @property
+    def parameters(self) -> str:
+        """Its arguments in its definition."""
+        parts = (part for kind in self.kinds for part in registers(kind))
+        return ", ".join(("ptr %arena", *(f"{part} %a{k}" for k, part in enumerate(parts))))

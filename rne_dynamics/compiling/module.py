@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.apart import FIND, declared
 from rne_dynamics.compiling.instructions import constant
-from rne_dynamics.compiling.kinds import ELEMENTS, Compiled, Kind, View, registers
+from rne_dynamics.compiling.kinds import ELEMENTS, Compiled, Kind, View
 from rne_dynamics.compiling.translator import Translator
+
+#: Name of the one function of a module that other modules call.
+EXPORTED = "direct"
 
 
 class Module:
@@ -20,24 +23,23 @@ class Module:
     def __init__(self) -> None:
         self.declarations: set[str] = set()
         self.imported: dict[str, tuple[str, str, tuple[Kind, ...]]] = {}
-        self._functions: list[tuple[str, str, Translator]] = []
+        self._functions: list[tuple[Compiled, str, Translator]] = []
         self._calls = Counter[str]()
         self._imports: list[str] = []
         self._constants: dict[str, str] = {}
         self._made: dict[tuple[int, tuple[Kind, ...]], Compiled] = {}
 
-    def function(self, function: Any, kinds: tuple[Kind, ...], *, calls: int = 1) -> Compiled:
-        """A function for kinds of arguments, translated at the first call, for so many calls of it."""
+    def function(self, function: Any, kinds: tuple[Kind, ...], name: str = "") -> Compiled:
+        """A function for kinds of arguments, translated at the first call; other modules may call it as `EXPORTED`."""
         source: FunctionType = getattr(function, "py_func", function)
         key = id(source), kinds
         if key not in self._made:
             code = Translator(self, source, kinds)
-            name = f'"{source.__name__}.{len(self._made)}"'
-            self._functions.append((name, getattr(function, "attributes", "alwaysinline"), code))
+            made = self._made[key] = code.compiled(name or f'"{source.__name__}.{len(self._made)}"')
+            self._functions.append((made, getattr(function, "attributes", "alwaysinline"), code))
             self.declarations |= code.declarations
-            self._made[key] = code.compiled(name)
         made = self._made[key]
-        self._calls[made.name] += calls
+        self._calls[made.name] += 1
         return made
 
     def other(self, kernel: Any, kinds: tuple[Kind, ...]) -> Compiled:
@@ -47,21 +49,8 @@ class Module:
         compiled = declared(f"{name}.call", kernel, kinds)
         if name not in self.imported:
             self.imported[name] = wanted
-            self._imports.append(f"@{name} = external global i8\n{self._by_address(name, compiled)}")
+            self._imports.append(_BY_ADDRESS.format(cell=name, function=compiled))
         return compiled
-
-    @staticmethod
-    def _by_address(cell: str, function: Compiled) -> str:
-        parts = ["ptr %arena"]
-        parts += [f"{part} %a{k}" for k, part in enumerate(p for kind in function.kinds for p in registers(kind))]
-        given, is_void = ", ".join(parts), function.result == "void"
-        return "\n".join((
-            f"define internal {function.result} @{function.name}({given}) nounwind {{",
-            f"  %found = call ptr @find(ptr @{cell})",
-            f"  {'' if is_void else '%r = '}call {function.result} %found({given})",
-            "  ret void" if is_void else f"  ret {function.result} %r",
-            "}",
-        ))
 
     def constant(self, array: NDArray[Any]) -> View:
         """An array that is known while functions are translated."""
@@ -76,13 +65,27 @@ class Module:
         arena = [ARENA] if any(one.allocates for one in self._made.values()) else []
         find = [FIND] if self.imported else []
         constants = (f"{name} = {text}" for text, name in self._constants.items())
-        functions = (  # what is called once becomes a part of its caller
-            code.text(name, "alwaysinline" if self._calls[name] == 1 else attributes)
-            for name, attributes, code in self._functions
-        )
+        functions = (code.text(self._head(made, attributes)) for made, attributes, code in self._functions)
         return "\n".join((*constants, *self._imports, *functions, *arena, *find, *sorted(self.declarations)))
 
+    def _head(self, function: Compiled, attributes: str) -> str:
+        signature = f"{function.result} @{function.name}({function.parameters})"
+        if function.name == EXPORTED:
+            return f"define {signature} {attributes} nounwind {{"
+        # what is called once becomes a part of its caller
+        chosen = "alwaysinline" if self._calls[function.name] == 1 else attributes
+        return f"define internal {signature} {chosen} nounwind {{"
 
+
+#: A function that calls another one by the address in a cell.
+_BY_ADDRESS = """
+@{cell} = external global i8
+define internal {function.result} @{function.name}({function.parameters}) nounwind {{
+  %found = call ptr @find(ptr @{cell})
+  %result = call {function.result} %found({function.parameters})
+  ret {function.result} %result
+}}
+"""
 #: Memory for the arrays that a call makes: chunks, each with a head of the chunk before and of what was free in it.
 #: An arena is three pointers: the chunk, the next free byte, and the chunk's end. What a function made is given back at
 #: its end, unless it returns arrays.

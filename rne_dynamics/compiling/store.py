@@ -131,7 +131,7 @@ _ENDING = ".code"
 
 @cache
 def _places() -> tuple[tuple[Path, str], ...]:
-    """Folders, symbolic links resolved, each with the reason not to use it, or ""."""
+    """RNE_DYNAMICS_CACHE_DIR, the package's folder, the user's, links resolved, each with why it is not used, or ""."""
     found = [Path(os.environ[FOLDER])] if os.environ.get(FOLDER) else []
     found.append(Path(__file__).resolve().parents[1] / "__pycache__" / "kernels")
     user = os.environ.get("XDG_CACHE_HOME")
@@ -142,14 +142,8 @@ def _places() -> tuple[tuple[Path, str], ...]:
 
 
 @cache
-def folders() -> tuple[Path, ...]:
-    """Folders to read files from, which nobody else may write: RNE_DYNAMICS_CACHE_DIR, the package's, the user's."""
-    return tuple(folder for folder, why in _places() if not why)
-
-
-@cache
 def target() -> Path | None:
-    """The first of `folders` that can be written; None, with a warning, if there is none."""
+    """The first folder that can be written; None, with a warning, if there is none."""
     for folder, why in _places():
         if why:
             warn_of(why)

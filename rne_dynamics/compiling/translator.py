@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import ast
 import linecache
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import count
 from types import FunctionType
 from typing import Any
 
@@ -19,7 +21,6 @@ from rne_dynamics.compiling.arrays import Variable
 from rne_dynamics.compiling.expressions import Callees, Expressions
 from rne_dynamics.compiling.instructions import UntranslatableError
 from rne_dynamics.compiling.kinds import (
-    INT,
     Compiled,
     Fixed,
     Kind,
@@ -27,12 +28,12 @@ from rne_dynamics.compiling.kinds import (
     Table,
     View,
     assembled,
-    has_arrays,
     kind_of,
     registers,
-    result_type,
 )
 
+#: The variable for what a function returns before its first `return`.
+_NO_RESULT = Variable(Fixed(None), ())
 #: Longest range of known length that is written out instead of a loop.
 _UNROLLED = 10
 
@@ -40,12 +41,9 @@ _UNROLLED = 10
 @cache
 def _assignments(tree: ast.FunctionDef) -> Mapping[str, int]:
     """Number of assignments to each name."""
-    found: dict[str, int] = {}
     nodes = list(ast.walk(tree))
-    for node in (*nodes, *(x.target for x in nodes if isinstance(x, ast.AugAssign))):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found[node.id] = found.get(node.id, 0) + 1
-    return found
+    targets = (*nodes, *(x.target for x in nodes if isinstance(x, ast.AugAssign)))
+    return Counter(x.id for x in targets if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store))
 
 
 @cache
@@ -84,30 +82,11 @@ class Translator(Expressions):
         self._tree = _source_of(function)
         super().__init__(module, function, _assignments(self._tree))
         self._name, self._kinds = f"{function.__module__}.{function.__qualname__}", tuple(kinds)
-        while not self._translated():
-            pass
-
-    def _translated(self) -> bool:
-        """Translate once; False where the kind of a table's items was not known."""
-        self.lines, self.slots, self.open, self.allocates = [], [], True, False
-        self.scope.clear()
         self._loops: list[tuple[str, str]] = []
-        self._result: Variable | None = None
-        self._place, count, self.is_outdated, self._tables = self._name, 0, False, 0
+        self._result = _NO_RESULT
+        self._place = self._name
         try:
-            given, names = [], [argument.arg for argument in self._tree.args.args]
-            for kind in self._kinds:
-                parts = registers(kind)
-                given.append(assembled(kind, (f"%a{k}" for k in range(count, count + len(parts)))))
-                count += len(parts)
-            if self._tree.args.vararg is not None:
-                given[len(names) :] = [tuple(given[len(names) :])]
-                names.append(self._tree.args.vararg.arg)
-            for name, value in zip(names, given, strict=True):
-                if name in self._assigned:
-                    self.bind(name, value)
-                else:
-                    self.scope[name] = value
+            self._bind_arguments()
             self._statements(self._tree.body)
             if self.open:
                 self._do_Return(ast.Return(None))
@@ -115,36 +94,38 @@ class Translator(Expressions):
             if isinstance(error, UntranslatableError) and error.__cause__ is not None:
                 raise
             raise UntranslatableError(f"{self._place}: {error!r}") from error
-        return not self.is_outdated
 
-    @property
-    def returned(self) -> Kind:
-        """Kind of what the function returns."""
-        return Fixed(None) if self._result is None else self._result.kind
+    def _bind_arguments(self) -> None:
+        texts, names = (f"%a{k}" for k in count()), [argument.arg for argument in self._tree.args.args]
+        given = [assembled(kind, texts) for kind in self._kinds]
+        if self._tree.args.vararg is not None:
+            given[len(names) :] = [tuple(given[len(names) :])]
+            names.append(self._tree.args.vararg.arg)
+        for name, value in zip(names, given, strict=True):
+            self.bind(name, value)
 
     def compiled(self, name: str) -> Compiled:
         """Its signature for callers."""
-        return Compiled(name, self._kinds, self.returned, result_type(self.returned), self.allocates)
+        return Compiled(name, self._kinds, self._result.kind, self.allocates)
 
-    def text(self, name: str, attributes: str) -> str:
-        """The function as LLVM assembly."""
-        parts = [f"{part} %a{k}" for k, part in enumerate(p for kind in self._kinds for p in registers(kind))]
-        if self.allocates:
-            parts.insert(0, "ptr %arena")
-        head = f"define internal {result_type(self.returned)} @{name}({', '.join(parts)}) {attributes} nounwind {{"
-        gives_back = self.allocates and not has_arrays(self.returned)
-        mark, release = (_MARK, _RELEASE) if gives_back else ([], [])
-        return "\n".join((head, "entry:", *self.slots, *mark, *self.lines, "end:", *release, *self._return(), "}"))
+    def text(self, head: str) -> str:
+        """The function as LLVM assembly after the line `head`."""
+        returns_memory = "ptr" in registers(self._result.kind)
+        mark, release = (_MARK, _RELEASE) if self.allocates and not returns_memory else ([], [])
+        sizes = (
+            f"  {name} = add i64 0, {0 if table.item is None else 8 * len(registers(table.item))}"
+            for name, table in self.tables.items()
+        )
+        body = (*self.slots, *sizes, *mark, *self.lines, "end:", *release, *self._return())
+        return "\n".join((head, "entry:", *body, "}"))
 
     def _return(self) -> list[str]:
-        parts, slots, whole = registers(self.returned), () if self._result is None else self._result.slots, "undef"
-        lines = [f"  %r{k} = load {part}, ptr {slots[k]}" for k, part in enumerate(parts)]
-        if len(parts) < 2:
-            return [*lines, f"  ret {parts[0]} %r0" if parts else "  ret void"]
-        for k, part in enumerate(parts):
-            lines.append(f"  %w{k} = insertvalue {result_type(self.returned)} {whole}, {part} %r{k}, {k}")
+        result, whole, lines = self.compiled("").result, "undef", list[str]()
+        for k, (part, slot) in enumerate(zip(registers(self._result.kind), self._result.slots, strict=True)):
+            lines.append(f"  %r{k} = load {part}, ptr {slot}")
+            lines.append(f"  %w{k} = insertvalue {result} {whole}, {part} %r{k}, {k}")
             whole = f"%w{k}"
-        return [*lines, f"  ret {result_type(self.returned)} {whole}"]
+        return [*lines, f"  ret {result} {whole}"]
 
     # statements
 
@@ -201,7 +182,7 @@ class Translator(Expressions):
 
     def _do_Return(self, statement: ast.Return) -> None:
         value = None if statement.value is None else self.value(statement.value)
-        if self._result is None:
+        if self._result is _NO_RESULT:
             self._result = self.new_variable(kind_of(value))
         self.put(self._result, value, "what is returned")
         self.go("end")
@@ -221,7 +202,6 @@ class Translator(Expressions):
             self.label(no)
             self._statements(statement.orelse)
             is_joined |= self.open
-            self.go(after)
         if is_joined:
             self.label(after)
 
@@ -253,8 +233,10 @@ class Translator(Expressions):
         is_known = all(isinstance(x, int) for x in (start, stop, step))
         if is_known and len(range(start, stop, step)) <= _UNROLLED and not _is_long(statement.body):
             self._unrolled(statement, range(start, stop, step))
-        else:
-            self._counted(statement, start, stop, step)
+            return
+        for now, again, after in self.counting(start, stop, step):
+            self._assign(statement.target, now)
+            self._body(statement.body, again, after)
 
     def _unrolled(self, statement: ast.For, values: Sequence[Any]) -> None:
         after, name = self.new("l"), statement.target.id if isinstance(statement.target, ast.Name) else ""
@@ -270,23 +252,6 @@ class Translator(Expressions):
         breaks = any(isinstance(x, ast.Break) for one in statement.body for x in ast.walk(one))
         if (breaks or has_any_kind) and not isinstance(self.scope.get(name), int if not breaks else Variable):
             self.scope.pop(name, None)  # after `break` it would be another value
-        self.label(after)
-
-    def _counted(self, statement: ast.For, start: Any, stop: Any, step: Any) -> None:
-        counter, is_down = self.slot("i64"), isinstance(step, int) and step < 0  # steps that are not known lead upwards
-        test, body, again, after = (self.new("l") for _ in range(4))
-        end = self.register(stop, INT)
-        self.do(f"store i64 {self.register(start, INT)}, ptr {counter}")
-        self.label(test)
-        now = self.let(f"load i64, ptr {counter}")
-        self.branch(self.let(f"icmp {'sgt' if is_down else 'slt'} i64 {now}, {end}"), body, after)
-        self.label(body)
-        self._assign(statement.target, Number(INT, now))
-        self._body(statement.body, again, after)
-        self.label(again)
-        last = self.let(f"load i64, ptr {counter}")
-        self.do(f"store i64 {self.let(f'add nsw i64 {last}, {self.register(step, INT)}')}, ptr {counter}")
-        self.go(test)
         self.label(after)
 
     def _do_Continue(self, _statement: ast.Continue) -> None:

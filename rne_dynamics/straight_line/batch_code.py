@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rne_dynamics.compiling.linking import c_function
+from rne_dynamics.compiling.plain import call_rows
 from rne_dynamics.compiling.processor import Processor, processor
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.straight_line.batch_ir import WIDE, module_text
@@ -59,8 +59,7 @@ def _answer(recipe: Recipe, loaded: Loaded) -> Array:
     rows = target.width + 1
     arguments = [np.tile(part, (rows, 1)) for part in np.split(loaded.sample, np.cumsum(recipe.widths)[:-1])]
     out, refused = np.empty((rows, len(loaded.expected))), np.empty(rows, dtype=np.uint8)
-    given: list[NDArray[Any]] = [*arguments, out, refused]
-    runner(loaded.addresses["run"], len(arguments))(rows, *(array.ctypes.data for array in given))
+    call_rows(loaded.addresses["run"], rows, (*arguments, out, refused))
     out[refused != 0] = np.nan
     return out
 

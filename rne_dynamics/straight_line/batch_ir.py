@@ -14,7 +14,10 @@ Rows of nine joints lose by it, and so do those of few inputs and many outputs. 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from rne_dynamics.compiling.instructions import constant
+from rne_dynamics.compiling.kinds import FLOAT
 from rne_dynamics.compiling.processor import Processor
 from rne_dynamics.straight_line.lines import LARGEST_ANGLE, Lines, NodeWriter, declarations, sin_cos
 from rne_dynamics.straight_line.recipe import Iteration
@@ -34,8 +37,8 @@ def module_text(
         blocks.append(repeated_block(iteration, len(widths), width))
     if reads_strips:
         blocks.append(reading_text([8 * columns for columns in (*widths, len(program.results))]))
-    loop = _RUN.format(**_loop_parts(widths, len(program.results), width, reads_strips))
-    return "\n".join((*blocks, loop, _declarations(width)))
+    blocks.append(_loop(widths, len(program.results), width, reads_strips))
+    return "\n".join((*blocks, _declarations(width)))
 
 
 def _block(program: Program, target: Processor, name: str, ahead: bool) -> str:
@@ -54,7 +57,6 @@ class _BlockWriter(NodeWriter):
         super().__init__(program, Lines(target.width, fused=target.fused))
         self._ahead = ahead
         self._inputs: dict[int, str] = {}
-        self._sin_cos: dict[int, tuple[str, str]] = {}
         self._finite = self.lines.splat(0.0)  # stays zero while all inputs are finite
         self._good: list[str] = []
 
@@ -83,14 +85,12 @@ class _BlockWriter(NodeWriter):
             self._finite = self.lines.multiply_add(vector, self.lines.splat(0.0), self._finite)
         return self._inputs[place]
 
-    def sin_cos(self, x: int) -> tuple[str, str]:
-        """Sines and cosines of one angle of `width` states."""
-        if x not in self._sin_cos:
-            name = self.names[x]
-            self._sin_cos[x] = sin_cos(self.lines, name)
-            size = self.lines.intrinsic("fabs", name)
+    def write_sines(self, angles: Sequence[int]) -> None:
+        """Sines and cosines of angles of `width` states."""
+        for x in angles:
+            self.sines[x] = sin_cos(self.lines, self.names[x])
+            size = self.lines.intrinsic("fabs", self.names[x])
             self._good.append(self.lines.compare("ole", size, self.lines.splat(LARGEST_ANGLE)))
-        return self._sin_cos[x]
 
     def _refuse(self) -> None:
         """Set the byte of rows with an infinite or NaN input, a too large angle, or a violated guard."""
@@ -113,39 +113,45 @@ def _declarations(width: int) -> str:
     ))
 
 
-def _loop_parts(widths: Sequence[int], results: int, width: int, reads_strips: bool) -> dict[str, object]:
-    """The parts of the loop over blocks that depend on the program."""
-    arrays = [(f"%a{k}", 8 * columns) for k, columns in enumerate(widths)]
-    arrays += [("%out", 8 * results), ("%refused", 1)]
-    here, scratch, copies_in, copies_out, passed, rest = [], [], [], [], [], []
-    for k, (name, size) in enumerate(arrays):
-        here += [f"  %o{k} = mul i64 %row, {size}", f"  %p{k} = getelementptr i8, ptr {name}, i64 %o{k}"]
-        passed.append(f"ptr %p{k}")
-        scratch.append(f"  %s{k} = alloca [{max(width * size, 1)} x i8], align 64")
-        rest += [f"  %e{k} = mul i64 %done, {size}", f"  %t{k} = getelementptr i8, ptr {name}, i64 %e{k}"]
-        rest += [f"  %l{k} = mul i64 %left, {size}"]
-        if name.startswith("%a"):
-            for lane in range(width):  # what is missing in the block is its first row, as good as any
-                place = f"%f{k}_{lane}"
-                copies_in += [f"  {place} = getelementptr i8, ptr %s{k}, i64 {lane * size}"]
-                copies_in += [f"  call void @llvm.memcpy.p0.p0.i64(ptr {place}, ptr %t{k}, i64 {size}, i1 false)"]
-            copies_in += [f"  call void @llvm.memcpy.p0.p0.i64(ptr %s{k}, ptr %t{k}, i64 %l{k}, i1 false)"]
-        else:
-            copies_out += [f"  call void @llvm.memcpy.p0.p0.i64(ptr %t{k}, ptr %s{k}, i64 %l{k}, i1 false)"]
-    return {
-        "parameters": ", ".join(f"ptr noalias {name}" for name, _ in arrays),
-        "width": width,
-        "scratch": "\n".join(scratch),
-        "here": "\n".join(here),
-        "passed": ", ".join(passed),
-        "read": f"  call void @read_strip(i64 %row, i64 %done, {', '.join(passed[:-1])})" if reads_strips else "",
-        "rest": "\n".join((*rest, *copies_in)),
-        "tail": ", ".join(f"ptr %s{k}" for k in range(len(arrays))),
-        "copies_out": "\n".join(copies_out),
-    }
+class _Array(NamedTuple):
+    """An array that `run` takes: its number, its name, and the bytes of a row."""
+
+    k: int
+    name: str
+    size: int
 
 
-#: Whole blocks are computed in place, the remaining rows in a buffer of one block.
+def _loop(widths: Sequence[int], results: int, width: int, reads_strips: bool) -> str:
+    """The function `run`: whole blocks are computed in place, the remaining rows in a buffer of one block."""
+    inputs = [_Array(k, f"%a{k}", 8 * columns) for k, columns in enumerate(widths)]
+    outputs = [_Array(len(inputs), "%out", 8 * results), _Array(len(inputs) + 1, "%refused", 1)]
+    arrays = inputs + outputs
+    passed = ", ".join(f"ptr %p{x.k}" for x in arrays)
+    strip = f"  call void @read_strip(i64 %row, i64 %done, {', '.join(f'ptr %p{x.k}' for x in arrays[:-1])})"
+    return _RUN.format(
+        parameters=", ".join(f"ptr noalias {x.name}" for x in arrays), width=width, passed=passed,
+        scratch="\n".join(f"  %s{x.k} = alloca [{max(width * x.size, 1)} x i8], align 64" for x in arrays),
+        here="\n".join(_PLACE.format(x=x) for x in arrays), read=strip if reads_strips else "",
+        rest="\n".join(_REST.format(x=x) for x in arrays),
+        # what is missing in the block is its first row, as good as any
+        lanes="\n".join(_LANE.format(x=x, r=r, place=r * x.size) for x in inputs for r in range(width)),
+        copies_in="\n".join(_COPY.format(x=x, to="s", of="t") for x in inputs),
+        tail=", ".join(f"ptr %s{x.k}" for x in arrays),
+        copies_out="\n".join(_COPY.format(x=x, to="t", of="s") for x in outputs),
+    )  # fmt: skip
+
+
+_PLACE = """\
+  %o{x.k} = mul i64 %row, {x.size}
+  %p{x.k} = getelementptr i8, ptr {x.name}, i64 %o{x.k}"""
+_REST = """\
+  %e{x.k} = mul i64 %done, {x.size}
+  %t{x.k} = getelementptr i8, ptr {x.name}, i64 %e{x.k}
+  %l{x.k} = mul i64 %left, {x.size}"""
+_LANE = """\
+  %f{x.k}_{r} = getelementptr i8, ptr %s{x.k}, i64 {place}
+  call void @llvm.memcpy.p0.p0.i64(ptr %f{x.k}_{r}, ptr %t{x.k}, i64 {x.size}, i1 false)"""
+_COPY = "  call void @llvm.memcpy.p0.p0.i64(ptr %{to}{x.k}, ptr %{of}{x.k}, i64 %l{x.k}, i1 false)"
 _RUN = """
 define void @run(i64 %rows, {parameters}) nounwind {{
 entry:
@@ -168,6 +174,8 @@ end:
   br i1 %none, label %out_of_rows, label %tail
 tail:
 {rest}
+{lanes}
+{copies_in}
   call void @block({tail})
 {copies_out}
   br label %out_of_rows
@@ -182,49 +190,33 @@ def repeated_block(iteration: Iteration, inputs: int, width: int) -> str:
 
     A state that is settled, or refused, stays as it is while others go on: its answer does not depend on them.
     """
-    size, lines = len(iteration.start), Lines(width)
-    lanes = range(width)
-    names = "".join(f"ptr %a{k}, " for k in range(inputs))
-    lines.do("call void @step(ptr %a0, ptr %x, ptr %next, ptr %flags)")
-    wrong = _set_flags(lines, "%flags")
-    change = lines.splat(0.0)
-    for r in lanes:
-        place = lines.let(f"getelementptr double, ptr %next, i64 {r * (size + 1) + size}")
-        one = lines.let(f"load double, ptr {place}, align 8")
-        change = lines.let(f"insertelement {lines.vector} {change}, double {one}, i32 {r}")
-    settled = lines.compare("ole", change, lines.splat(iteration.settled))
-    active = lines.let(f"xor {lines.mask} %done, {lines.splat_mask(True)}")
-    fails = lines.let(f"and {lines.mask} {active}, {wrong}")
-    moves = lines.let(f"xor {lines.mask} {active}, {fails}")
-    for r in lanes:
-        old = lines.let(f"getelementptr double, ptr %x, i64 {r * size}")
-        new = lines.let(f"getelementptr double, ptr %next, i64 {r * (size + 1)}")
-        one = lines.let(f"extractelement {lines.mask} {moves}, i32 {r}")
-        chosen = lines.let(f"select i1 {one}, ptr {new}, ptr {old}")
-        lines.do(f"call void @llvm.memmove.p0.p0.i64(ptr {old}, ptr {chosen}, i64 {8 * size}, i1 false)")
-    lines.do(f"%bad_after = or {lines.mask} %bad, {fails}")
-    ended = lines.let(f"or {lines.mask} {wrong}, {settled}")
-    lines.do(f"%done_after = or {lines.mask} %done, {ended}")
-    all_done = lines.let(f"bitcast {lines.mask} %done_after to i{width}")
-    lines.do(f"%end = icmp eq i{width} {all_done}, -1")
-    last = Lines(width, ["", *lines.text])  # its names come after those of the loop
-    last.do(f"call void @answer(ptr %x, {names}ptr %out, ptr %flags)")
-    refused = last.let(f"or {last.mask} %bad_end, {_set_flags(last, '%flags')}")
-    last.do(f"%bytes = zext {last.mask} {refused} to <{width} x i8>")
+    size, lines, lanes = len(iteration.start), Lines(width), range(width)
+    changes = ["zeroinitializer", *(f"%change{r}" for r in lanes)]
     return _TEXT.format(
-        parameters="".join(f"ptr noalias %a{k}, " for k in range(inputs)), mask=lines.mask, size=width * size,
-        longer=width * (size + 1), width=width, bytes=8 * width * size, most=iteration.most,
-        start=", ".join(f"double {Lines(1).splat(x)}" for x in iteration.start.tolist() * width),
-        repeated="\n".join(lines.text), true=lines.splat_mask(True), last="\n".join(last.text[len(lines.text) + 1 :]),
+        parameters="".join(f"ptr noalias %a{k}, " for k in range(inputs)), size=width * size, width=width,
+        longer=width * (size + 1), bytes=8 * width * size, most=iteration.most, vector=lines.vector, mask=lines.mask,
+        start=", ".join(f"double {constant(x, FLOAT)}" for x in iteration.start.tolist() * width),
+        gathered="\n".join(
+            _CHANGE.format(r=r, place=r * (size + 1) + size, vector=lines.vector, before=changes[r]) for r in lanes
+        ),
+        change=changes[-1], settled=lines.splat(iteration.settled), true=lines.splat_mask(True),
+        moved="\n".join(
+            _MOVE.format(r=r, old=r * size, new=r * (size + 1), mask=lines.mask, bytes=8 * size) for r in lanes
+        ),
+        names="".join(f"ptr %a{k}, " for k in range(inputs)),
     )  # fmt: skip
 
 
-def _set_flags(lines: Lines, pointer: str) -> str:
-    """Which bytes of a block are not 0."""
-    flags = lines.let(f"load <{lines.width} x i8>, ptr {pointer}, align 1")
-    return lines.let(f"icmp ne <{lines.width} x i8> {flags}, zeroinitializer")
-
-
+_CHANGE = """\
+  %place{r} = getelementptr double, ptr %next, i64 {place}
+  %one{r} = load double, ptr %place{r}, align 8
+  %change{r} = insertelement {vector} {before}, double %one{r}, i32 {r}"""
+_MOVE = """\
+  %old{r} = getelementptr double, ptr %x, i64 {old}
+  %new{r} = getelementptr double, ptr %next, i64 {new}
+  %moves{r} = extractelement {mask} %moves, i32 {r}
+  %chosen{r} = select i1 %moves{r}, ptr %new{r}, ptr %old{r}
+  call void @llvm.memmove.p0.p0.i64(ptr %old{r}, ptr %chosen{r}, i64 {bytes}, i1 false)"""
 _TEXT = """
 @start = internal constant [{size} x double] [{start}], align 64
 declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
@@ -239,7 +231,20 @@ repeat:
   %count = phi i32 [ 0, %entry ], [ %more, %again ]
   %done = phi {mask} [ zeroinitializer, %entry ], [ %done_after, %again ]
   %bad = phi {mask} [ zeroinitializer, %entry ], [ %bad_after, %again ]
-{repeated}
+  call void @step(ptr %a0, ptr %x, ptr %next, ptr %flags)
+  %flagged = load <{width} x i8>, ptr %flags, align 1
+  %wrong = icmp ne <{width} x i8> %flagged, zeroinitializer
+{gathered}
+  %settled = fcmp ole {vector} {change}, {settled}
+  %active = xor {mask} %done, {true}
+  %fails = and {mask} %active, %wrong
+  %moves = xor {mask} %active, %fails
+{moved}
+  %bad_after = or {mask} %bad, %fails
+  %ended = or {mask} %wrong, %settled
+  %done_after = or {mask} %done, %ended
+  %all_done = bitcast {mask} %done_after to i{width}
+  %end = icmp eq i{width} %all_done, -1
   br i1 %end, label %last, label %again
 again:
   %more = add i32 %count, 1
@@ -249,7 +254,11 @@ again:
   br i1 %many, label %last, label %repeat
 last:
   %bad_end = phi {mask} [ %bad_after, %repeat ], [ %bad_or_open, %again ]
-{last}
+  call void @answer(ptr %x, {names}ptr %out, ptr %flags)
+  %last_flagged = load <{width} x i8>, ptr %flags, align 1
+  %last_wrong = icmp ne <{width} x i8> %last_flagged, zeroinitializer
+  %invalid = or {mask} %bad_end, %last_wrong
+  %bytes = zext {mask} %invalid to <{width} x i8>
   store <{width} x i8> %bytes, ptr %refused, align 1
   ret void
 }}
@@ -259,9 +268,9 @@ last:
 def load_columns(lines: Lines, pointer: str, columns: int, start: int, ahead: bool) -> list[str]:
     """Load up to `width` columns of a block of rows from `start` on, one vector each."""
     count = min(lines.width, columns - start)
-    rows = [_load(lines, _element(lines, pointer, r * columns + start), count) for r in range(lines.width)]
+    rows = [_load(lines, lines.element(pointer, r * columns + start), count) for r in range(lines.width)]
     for r in range(lines.width, 2 * lines.width if ahead else lines.width):
-        _prefetch(lines, _element(lines, pointer, r * columns + start), written=False)
+        _prefetch(lines, lines.element(pointer, r * columns + start), written=False)
     return _transposed(lines, rows)[:count]
 
 
@@ -269,9 +278,9 @@ def store_columns(lines: Lines, pointer: str, columns: int, start: int, vectors:
     """Store at most `width` vectors into the columns from `start` on."""
     padded = vectors + ["zeroinitializer"] * (lines.width - len(vectors))
     for r, row in enumerate(_transposed(lines, padded)):
-        _store(lines, _element(lines, pointer, r * columns + start), row, len(vectors))
+        _store(lines, lines.element(pointer, r * columns + start), row, len(vectors))
         if ahead:
-            _prefetch(lines, _element(lines, pointer, (lines.width + r) * columns + start), written=True)
+            _prefetch(lines, lines.element(pointer, (lines.width + r) * columns + start), written=True)
 
 
 def _transposed(lines: Lines, rows: list[str]) -> list[str]:
@@ -289,10 +298,6 @@ def _transposed(lines: Lines, rows: list[str]) -> list[str]:
         rows = swapped
         bit //= 2
     return rows
-
-
-def _element(lines: Lines, pointer: str, place: int) -> str:
-    return lines.let(f"getelementptr double, ptr {pointer}, i64 {place}")
 
 
 def _some(lines: Lines, count: int) -> str:

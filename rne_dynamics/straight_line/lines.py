@@ -81,6 +81,10 @@ class Lines:
         """a where the mask is set, otherwise b."""
         return self.let(f"select {self.mask} {mask}, {self.vector} {a}, {self.vector} {b}")
 
+    def element(self, pointer: str, place: int) -> str:
+        """The address of a double in an array."""
+        return self.let(f"getelementptr double, ptr {pointer}, i64 {place}")
+
     def shuffle(self, a: str, b: str, lanes: Sequence[int]) -> str:
         """Selected lanes of a (0 to `width` − 1) and b (from `width` on)."""
         chosen = ", ".join(f"i32 {lane}" for lane in lanes)
@@ -106,6 +110,8 @@ class NodeWriter(ABC):
     def __init__(self, program: Program, lines: Lines) -> None:
         self.program, self.lines = program, lines
         self.names: dict[int, str] = {}
+        #: Sines and cosines by the nodes of their angles.
+        self.sines: dict[int, tuple[str, str]] = {}
         #: Number of the first input of each argument.
         self.starts = tuple(accumulate(program.widths[:-1], initial=0))
 
@@ -114,8 +120,8 @@ class NodeWriter(ABC):
         """The name of an input, loaded when its node is written."""
 
     @abstractmethod
-    def sin_cos(self, x: int) -> tuple[str, str]:
-        """The names of sine and cosine of a node."""
+    def write_sines(self, angles: Sequence[int]) -> None:
+        """Write sines and cosines of nodes."""
 
     def owner(self, place: int) -> tuple[int, int]:
         """The argument of an input, and the input's number there."""
@@ -149,7 +155,10 @@ class NodeWriter(ABC):
         if node.name == "input":
             return self.input(int(node.leaf))
         if node.name in ("sin", "cos"):
-            return self.sin_cos(node.operands[0])[node.name == "cos"]
+            (angle,) = node.operands
+            if angle not in self.sines:
+                self.write_sines(node.operands)
+            return self.sines[angle][node.name == "cos"]
         operands = [self.names[x] for x in node.operands]
         if node.name in _ARITHMETIC:
             return lines.exact(f"{_ARITHMETIC[node.name]} contract", *operands)  # may be fused

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import filling, kernel, threaded_kernel
-from rne_dynamics.compiling.linking import c_function
 from rne_dynamics.compiling.plain import call
 from rne_dynamics.compiling.processor import Processor
 from rne_dynamics.model.inertia import Array
@@ -87,8 +85,7 @@ def state_code(recipe: Recipe, *, quick: bool = False) -> StateCode | None:
 
 def _answer(recipe: Recipe, loaded: Loaded) -> Array:
     parts, out = np.split(loaded.sample, np.cumsum(recipe.widths)[:-1]), np.full(loaded.expected.shape, np.nan)
-    run = c_function(loaded.addresses["state"], *[ctypes.c_void_p] * (len(parts) + 1), result=ctypes.c_int32)
-    if run(*(array.ctypes.data for array in (*parts, out))) != VALID:
+    if call(loaded.addresses["state"], (*parts, out)) != VALID:
         out[:] = np.nan
     return out
 

@@ -50,7 +50,6 @@ class _StateWriter(NodeWriter):
     def __init__(self, program: Program, target: Processor) -> None:
         super().__init__(program, Lines(1, fused=target.fused))
         self._angles = min(target.width, _ANGLES)
-        self._sin_cos: dict[int, tuple[str, str]] = {}
         self._wrong: list[str] = []
         self._blocks = 0
 
@@ -87,20 +86,12 @@ class _StateWriter(NodeWriter):
     def _store(self, x: int, places: Sequence[int]) -> None:
         """Write a result at once: kept to the end, most of many would be stored twice."""
         for place in places:
-            pointer = self.lines.let(f"getelementptr double, ptr %out, i64 {place}")
-            self.lines.do(f"store double {self.names[x]}, ptr {pointer}, align 8")
+            self.lines.do(f"store double {self.names[x]}, ptr {self.lines.element('%out', place)}, align 8")
 
     def input(self, place: int) -> str:
         """A number of an argument."""
         k, number = self.owner(place)
-        pointer = self.lines.let(f"getelementptr double, ptr %a{k}, i64 {number}")
-        return self.lines.let(f"load double, ptr {pointer}, align 8")
-
-    def sin_cos(self, x: int) -> tuple[str, str]:
-        """Sine and cosine of an angle."""
-        if x not in self._sin_cos:  # an angle that depends on other sines
-            self._put_sin_cos([x])
-        return self._sin_cos[x]
+        return self.lines.let(f"load double, ptr {self.lines.element(f'%a{k}', number)}, align 8")
 
     def _write_angles(self) -> None:
         """The sines and cosines of angles that depend on no other sine: those of joints, before all else."""
@@ -113,18 +104,14 @@ class _StateWriter(NodeWriter):
                 depends.add(x)
             if sines and node.operands[0] not in depends:
                 angles[node.operands[0]] = None
-        for angle in angles:
-            self._write_with_operands(angle)
+        for x in self.program.graph.needed(angles):
+            self.write_node(x)
         chosen = list(angles)
         for start in range(0, len(chosen), self._angles):
-            self._put_sin_cos(chosen[start : start + self._angles])
+            self.write_sines(chosen[start : start + self._angles])
 
-    def _write_with_operands(self, x: int) -> None:
-        for y in self.program.graph.nodes[x].operands:
-            self._write_with_operands(y)
-        self.write_node(x)
-
-    def _put_sin_cos(self, angles: list[int]) -> None:
+    def write_sines(self, angles: Sequence[int]) -> None:
+        """Sines and cosines of so many angles that they share a register."""
         width = 1 << (len(angles) - 1).bit_length()
         lines = self.lines.of_width(width)
         names = [self.names[x] for x in angles]
@@ -137,7 +124,7 @@ class _StateWriter(NodeWriter):
         wrong = lines.let(f"and {lines.mask} {large}, {finite}")
         self._wrong.append(self._any(lines, wrong))
         for k, x in enumerate(angles):
-            self._sin_cos[x] = self._lane(lines, sine, k), self._lane(lines, cosine, k)
+            self.sines[x] = self._lane(lines, sine, k), self._lane(lines, cosine, k)
 
     def _packed(self, lines: Lines, names: list[str]) -> str:
         vector = lines.splat(0.0)
@@ -162,8 +149,7 @@ class _StateWriter(NodeWriter):
             while start < columns:
                 width = min(self._angles, 1 << ((columns - start).bit_length() - 1))
                 lines = self.lines.of_width(width)
-                pointer = lines.let(f"getelementptr double, ptr %a{k}, i64 {start}")
-                vector = lines.let(f"load {lines.vector}, ptr {pointer}, align 8")
+                vector = lines.let(f"load {lines.vector}, ptr {lines.element(f'%a{k}', start)}, align 8")
                 sums[width] = lines.multiply_add(vector, lines.splat(0.0), sums.get(width, lines.splat(0.0)))
                 start += width
         found = "false"
@@ -237,11 +223,11 @@ def product_text(program: Program, target: Processor) -> str:
     inputs = [f"%a{k}" for k in range(len(program.widths))]
     lines.do(f"%terms = alloca [{count * size} x double], align 64")
     lines.do(f"%status = call i32 @terms({', '.join(f'ptr {name}' for name in (*inputs, '%terms'))})")
-    last, copied = (lines.let(f"getelementptr double, ptr {x}, i64 {(count - 1) * size}") for x in ("%terms", "%out"))
+    last, copied = (lines.element(x, (count - 1) * size) for x in ("%terms", "%out"))
     # the last columns again where they are no whole register
     starts = [*range(0, n - width + 1, width), *([n - width] if n % width else [])]
     for start in (matrix * size + c for matrix in range(count - 1) for c in starts):
-        given, answer = (lines.let(f"getelementptr double, ptr {x}, i64 {start}") for x in ("%terms", "%out"))
+        given, answer = (lines.element(x, start) for x in ("%terms", "%out"))
         lines.do(f"call void @product(ptr {last}, ptr {given}, ptr {answer})")
     lines.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {copied}, ptr {last}, i64 {8 * size}, i1 false)")
     head = ", ".join([*(f"ptr noalias readonly {name}" for name in inputs), "ptr noalias %out"])
@@ -256,20 +242,16 @@ def _product(n: int, width: int, fused: bool) -> str:
     """The function ``void product(A, columns, out)``: −A, (n, n), times `width` columns of another such matrix."""
     lines = Lines(width, fused=fused)
     one = lines.of_width(1)
-    columns = [lines.let(f"load {lines.vector}, ptr {_double(one, '%columns', k * n)}, align 8") for k in range(n)]
+    columns = [lines.let(f"load {lines.vector}, ptr {one.element('%columns', k * n)}, align 8") for k in range(n)]
     for i in range(n):
         total = lines.splat(0.0)
         for k, column in enumerate(columns):
-            number = one.let(f"load double, ptr {_double(one, '%A', i * n + k)}, align 8")
+            number = one.let(f"load double, ptr {one.element('%A', i * n + k)}, align 8")
             if width > 1:
                 lane = one.let(f"insertelement {lines.vector} poison, double {number}, i32 0")
                 number = lines.shuffle(lane, "poison", [0] * width)
             total = lines.multiply_add(number, column, total)
         negative = lines.let(f"fneg {lines.vector} {total}")
-        lines.do(f"store {lines.vector} {negative}, ptr {_double(one, '%out', i * n)}, align 8")
+        lines.do(f"store {lines.vector} {negative}, ptr {one.element('%out', i * n)}, align 8")
     head = "define internal void @product(ptr noalias readonly %A, ptr noalias readonly %columns, ptr noalias %out)"
     return "\n".join((f"{head} noinline nounwind {{", *lines.text, "  ret void", "}"))
-
-
-def _double(lines: Lines, pointer: str, place: int) -> str:
-    return lines.let(f"getelementptr double, ptr {pointer}, i64 {place}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -66,26 +67,18 @@ def node_of(graph: Graph, x: Any) -> int:
 def symbolic_kernels(graph: Graph, instead: Mapping[Any, Any] | None = None) -> PlainKernels:
     """Converter of kernels to functions of symbols; `instead` as of `PlainKernels`."""
 
-    def function(name: str) -> Any:
-        def call(x: Any) -> Symbol:
-            return Symbol(graph, node_of(graph, x)).of(name)
+    def function(name: str) -> Callable[..., Symbol]:
+        return lambda x, *others: Symbol(graph, node_of(graph, x)).of(name, *others)
+
+    def extreme(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*values: Any) -> Any:
+            has_symbols = any(isinstance(x, Symbol) for x in values)  # indices have none
+            return reduce(function(name), values) if has_symbols else plain(*values)
 
         return call
 
-    def extreme(name: str, plain: Callable[..., Any]) -> Any:
-        def call(first: Any, *others: Any) -> Any:
-            if not any(isinstance(x, Symbol) for x in (first, *others)):  # indices too
-                return plain(first, *others)
-            least = Symbol(graph, node_of(graph, first))
-            for other in others:
-                least = least.of(name, other)
-            return least
-
-        return call
-
-    functions = {name: function(name) for name in ("sqrt", "sin", "cos", "abs")}
+    functions: dict[str, Callable[..., Any]] = {x: function(x) for x in ("sqrt", "sin", "cos", "abs", "copysign")}
     functions |= {"min": extreme("min", min), "max": extreme("max", max)}
-    functions |= {"copysign": lambda size, sign: Symbol(graph, node_of(graph, size)).of("copysign", sign)}
     functions |= {"float": lambda x: x if isinstance(x, Symbol) else float(x)}
     return PlainKernels(functions, zeros, instead)
 

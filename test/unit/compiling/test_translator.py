@@ -17,6 +17,7 @@ from rne_dynamics.compiling.apart import apart
 from rne_dynamics.compiling.instructions import UntranslatableError
 from rne_dynamics.compiling.jit import COMPILED, UNCOMPILED, helper, kernel
 from rne_dynamics.compiling.kernel import Kernel
+from rne_dynamics.compiling.plain import table
 
 if not COMPILED:
     pytest.skip(UNCOMPILED, allow_module_level=True)
@@ -181,6 +182,22 @@ def test_what_cannot_be_compiled_is_refused_with_its_place(function: Callable[..
         Kernel(function)(1.0)
     assert function.__name__ in str(caught.value)
     assert "line" in str(caught.value)
+
+
+@helper
+def _put_first(items: Any) -> None:
+    items[0] = 1.0
+
+
+def filled_elsewhere(a: float) -> float:
+    items = table(2)
+    _put_first(items)
+    return items[0] + a
+
+
+def test_a_table_that_another_function_fills_first_is_refused():
+    with pytest.raises(UntranslatableError, match="a table is passed on before anything is put into it"):
+        Kernel(filled_elsewhere)(1.0)
 
 
 def test_no_array_is_returned_to_python():
