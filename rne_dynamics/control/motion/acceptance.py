@@ -209,7 +209,12 @@ def accept_points(
     Other joints come to rest, and hold. A `header` in the past joins it where it would be by now, or at its next point.
     """
     start = nanoseconds(header, "the header's stamp") or motion.stamp
-    _check_clock(start, motion.stamp)
+    apart = (start - motion.stamp) / NANOSECONDS
+    if abs(apart) > CLOCKS_APART:
+        raise TrajectoryError(
+            f"its start is {apart:.0f} s away from the joint states' time; leave the header's stamp zero to start "
+            "at once"
+        )
     return accept_table(read_points(names, points, rules.limits.joints), start, motion, rules)
 
 
@@ -243,14 +248,6 @@ def accept_table(read: Points, start: int, motion: CurrentMotion, rules: Rules) 
         warning = "" if rules.demand is None else rules.demand.check(path)
     return Accepted(trajectory, start, begin, path, blend_time, limits, warning)
 
-
-def _check_clock(start: int, stamp: int) -> None:
-    apart = (start - stamp) / NANOSECONDS
-    if abs(apart) > CLOCKS_APART:
-        raise TrajectoryError(
-            f"its start is {apart:.0f} s away from the joint states' time; leave the header's stamp zero to start "
-            "at once"
-        )
 
 
 def _nearest(points: Points, begin: float, now: Array, limits: MotionLimits) -> tuple[Points, Array]:

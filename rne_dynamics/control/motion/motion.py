@@ -96,7 +96,7 @@ class Motion:
         self._s = s
         self.stopped = self._braking and rate == 0.0
         self.reference = self.path.sample(self._s, rate, slope)
-        if self._due is None and self._s >= self.path.end:
+        if self._due is None and self._s >= self.path.duration:
             self._due = stamp + self.tolerances.goal_time * NANOSECONDS
         return self.reference
 
@@ -131,7 +131,7 @@ class Motion:
     @property
     def over(self) -> bool:
         """Whether the path's end is reached: the reference rests in the trajectory's last point."""
-        return self._s >= self.path.end
+        return self._s >= self.path.duration
 
     def judge(self, stamp: int, q: Array, qd: Array) -> Outcome | None:
         """Whether the motion has ended with the arm at `q`, `qd`, each (n,), at `stamp`, ns; None while it goes on."""

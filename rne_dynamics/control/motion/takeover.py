@@ -44,15 +44,11 @@ class BlendedPath:
     offsets: Array
     #: Path time from which on each offset is zero, s; `begin` for none at all; shape (offsets,).
     until: Array
-    end: float = field(init=False)
+    #: Path time of the end, s; together with `sample` this makes it a `Trajectory`.
+    duration: float = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "end", max(self.base.end, self.begin, *self.until.tolist()))
-
-    @property
-    def duration(self) -> float:
-        """Path time of the end, s; together with `sample` this makes it a `Trajectory`."""
-        return self.end
+        object.__setattr__(self, "duration", max(self.base.duration, self.begin, *self.until.tolist()))
 
     @property
     def knots(self) -> Array:
