@@ -256,15 +256,11 @@ class GateHold:
         self._loops = follower(self.robot)
         self.renew()
 
-    def update_inertia(self, q: Array, delay: float) -> None:
-        """Update the damping for the posture `q`, (n,), and a delay, s; errors as for `joint_inertia`."""
-        inertia = joint_inertia(self.robot, q, self._posture)
-        self.damping = stable_damping(inertia, self.rate, delay)
 
     def effort(self, now: float, q: Array, qd: Array, delay: float) -> Array:
         """Gravity torque and damping at a state, (n,); errors as for `holding_terms` and `joint_inertia`."""
         if now >= self._update_at:
-            self.update_inertia(q, delay)
+            self.damping = stable_damping(joint_inertia(self.robot, q, self._posture), self.rate, delay)
             self._update_at = now + INERTIA_PERIOD
         self.gravity, damping = self.torque(q, qd)
         return self.gravity + damping
