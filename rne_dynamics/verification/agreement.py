@@ -112,25 +112,23 @@ def compare(
     cases = [bare_states(robot, count, seed)]
     if loaded:
         cases.append(loaded_states(robot, count, seed))
-    jobs = [(rows, q) for rows in cases for q in QUANTITIES if q != "mass matrix" or rows is cases[0]]
+    jobs = [
+        (rows, q, [engine for engine in engines if engine.offers(q)])
+        for rows in cases for q in QUANTITIES if q != "mass matrix" or rows is cases[0]
+    ]  # fmt: skip
     largest: _Largest = {}
     remarks: list[str] = []
-    total = sum(engine.offers(q) for _, q in jobs for engine in engines)
-    done = 0
-    for rows, quantity in jobs:
+    total, done = sum(len(offering) for _, _, offering in jobs), 0
+    for rows, quantity, offering in jobs:
         # the first engine, recursive Newton–Euler, computed the efforts of these accelerations: they are its answer
         answers: dict[str, Array] = {engines[0].name: rows.qdd} if quantity == "forward" else {}
-        for engine in engines:
-            if not engine.offers(quantity):
-                continue
+        for engine in offering:
             progress(f"{quantity}: {engine.name}", done / total)
             done += 1
             try:
                 answers[engine.name] = engine.compute(quantity, robot, rows)
             except SingularInertiaError as error:
                 remarks.append(f"{quantity}, {engine.name}: {error}")
-        if len(answers) < 2:
-            continue
         sizes = _sizes(quantity, robot, rows, answers)
         for (first, a), (second, b) in itertools.combinations(answers.items(), 2):
             apart = np.abs(a - b).reshape(len(a), -1).max(axis=1, initial=0.0)

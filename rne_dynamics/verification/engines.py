@@ -59,11 +59,6 @@ class Rows:
     #: (1 or B, bodies or 0, 6) at the body frames' origins, body axes.
     wrenches: Array
 
-    @property
-    def first(self) -> Rows:
-        """The first state only."""
-        return Rows(*(value[:1] for value in vars(self).values()))
-
 
 def bare_states(robot: RigidRobot, count: int, seed: int) -> Rows:
     """Random positions inside the limits, normally distributed velocities and accelerations; no loads but gravity.
@@ -216,10 +211,9 @@ def seconds_per_state(engine: Engine[Any], quantity: Quantity, robot: RigidRobot
     if not engine.offers(quantity):
         return None
     try:
-        engine.compute(quantity, robot, rows.first)
+        return smallest_time(lambda: engine.compute(quantity, robot, rows)) / len(rows.q)
     except SingularInertiaError:
         return None
-    return smallest_time(lambda: engine.compute(quantity, robot, rows)) / len(rows.q)
 
 
 def smallest_time(call: Callable[[], object]) -> float:
