@@ -95,35 +95,29 @@ def _solid(make: Callable[..., Inertia]) -> tuple[str, str, list[Argument]]:
     return text.partition(";")[0], text, [*own, _MASS, _PLACE, *_COMMON]
 
 
-def _kind(text: str, *own: Argument) -> tuple[str, None, Sequence[Argument]]:
-    """Help and arguments of a kind of body."""
-    return text, None, own
-
-
 ARGUMENTS = (kinds("body", "BODY", {
     **{name: _solid(make) for name, make in SOLIDS.items()},
-    "mesh": _kind(
-        "the volume of a closed triangle mesh (STL, OBJ, PLY, ...)", argument("file", help="path of the mesh"),
+    "mesh": ("the volume of a closed triangle mesh (STL, OBJ, PLY, ...)", None, (
+        argument("file", help="path of the mesh"),
         argument("--scale", type=positive(), default=1.0, help="metres per unit of the file, 0.001 for millimetres"),
         group("", (
             flag("--repair", "fill small holes and correct triangles with trimesh"),
             flag("--hull", "use the convex hull: approximate, works for every mesh"),
         )), _MASS, _PLACE, *_COMMON,
-    ),
-    "composite": _kind(
-        "solids, meshes and holes listed in a YAML file",
+    )),
+    "composite": ("solids, meshes and holes listed in a YAML file", None, (
         argument("file", help="path of the part file; docs/descriptions.md describes its format"), _PLACE, *_COMMON,
-    ),
-    "robot": _kind(
-        "a link of a robot, or its subtree as one rigid body", *ROBOT,
+    )),
+    "robot": ("a link of a robot, or its subtree as one rigid body", None, (
+        *ROBOT,
         argument("--link", help="the link, and the frame of the result (default: the root link with its subtree)"),
         flag("--subtree", "include all descendants of the link"),
         several("--at", "JOINT=VALUE", "joint position: rad or m, or with a unit (90deg, 20mm); others at zero"),
         *_COMMON,
-    ),
-    "materials": _kind(
-        "materials of --material: densities, their sources, Young's moduli", flag("--json", "print them as JSON"),
-    ),
+    )),
+    "materials": ("materials of --material: densities, their sources, Young's moduli", None, (
+        flag("--json", "print them as JSON"),
+    )),
 }),)  # fmt: skip
 
 
