@@ -40,9 +40,7 @@ def _columns_forward(mechanism: Mechanism, base: Array, q: Array, qd: Array, tau
 
 def _cut_reactions(mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
     found = run(mechanism, INVERSE, q, qd, qdd, base=base, wrenches=wrenches)
-    loads = np.array(np.broadcast_to(wrenches, (len(q), *wrenches.shape[1:])))
-    if not loads.shape[1]:
-        loads = np.zeros((len(q), mechanism.robot.bodies, 6))
+    loads = np.zeros((len(q), mechanism.robot.bodies, 6)) + (wrenches if wrenches.shape[1] else 0.0)
     for b, posture in enumerate(found.postures):
         loads[b] += np.einsum("k,kij->ij", found.force[b], _Loops.at(mechanism, posture).on_bodies)
     return joint_reactions_bodies(mechanism.robot, base, found.postures, found.velocity, found.acceleration, loads)
