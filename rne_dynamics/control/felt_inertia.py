@@ -166,12 +166,9 @@ def _least(inverse: Array, count: int) -> NDArray[np.int64]:
 
 
 def _corners(lower: Array, upper: Array, dice: Dice) -> Array:
-    n = len(lower)
-    if n <= _CORNER_JOINTS:
-        high = np.array(list(product((False, True), repeat=n)))
-    else:
-        high = dice.uniform(0.0, 1.0, (2**_CORNER_JOINTS, n)) > 0.5
-    return np.where(high, upper, lower)
+    if len(lower) <= _CORNER_JOINTS:
+        return np.array(list(product(*zip(lower, upper, strict=True))))
+    return np.where(dice.uniform(0.0, 1.0, (2**_CORNER_JOINTS, len(lower))) > 0.5, upper, lower)
 
 
 def _inverses(robot: RobotModel, postures: Array) -> Array:
