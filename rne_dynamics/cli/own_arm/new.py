@@ -283,22 +283,17 @@ class ArmSettings:
     @property
     def notes(self) -> list[str]:
         """Missing parts of the description, and notes for the first motion, a sentence each."""
-        notes = []
-        if strong := self.without("effort"):
-            notes.append(
-                f"fill in limits.JOINT.effort of {', '.join(strong)}: the description gives no effort limit (or 0), "
-                "and controllers do not start without one"
-            )
-        if fast := self.without("velocity"):
-            notes.append(
-                f"fill in limits.JOINT.velocity of {', '.join(fast)}: the description gives no velocity limit, so "
-                "trajectories may be of any speed and setpoints are not followed"
-            )
-        if not self.friction:
-            notes.append("the description gives no joint friction, so friction_compensation has no effect")
+        strong, fast = self.without("effort"), self.without("velocity")
+        missing = (
+            (strong, f"fill in limits.JOINT.effort of {', '.join(strong)}: the description gives no effort limit (or "
+             "0), and controllers do not start without one"),
+            (fast, f"fill in limits.JOINT.velocity of {', '.join(fast)}: the description gives no velocity limit, so "
+             "trajectories may be of any speed and setpoints are not followed"),
+            (not self.friction, "the description gives no joint friction, so friction_compensation has no effect"),
+        )  # fmt: skip
         holding = gravity_torque(self.robot, self.start)
         rows = zip(self.robot.joint_names, holding, self.limits["effort"], joint_units(self.robot), strict=True)
-        return notes + [
+        return [note for holds, note in missing if holds] + [
             f"joint {name!r} needs {abs(held):.3g} {units.effort} to hold the start posture, more than its "
             f"effort limit of {limit:.3g}: check the masses, or the limit"
             for name, held, limit, units in rows if abs(held) > limit
