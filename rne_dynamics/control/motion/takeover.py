@@ -149,11 +149,10 @@ def _departure(
                         b = until[k]
                 which = -1
                 for j in range(n):
-                    inside = 0 <= p < end
-                    c[:] = 0.0
-                    c[0] = coefficients[max(p, 0), 0, j]
-                    if inside:
-                        c[:] = coefficients[p, :, j]
+                    c[:] = coefficients[max(p, 0), :, j]
+                    if p < 0:
+                        c[1:] = 0.0  # it rests where the first piece begins
+                    else:
                         shift(c, a - knots[p])
                     for k in range(until.shape[0]):
                         if a < until[k]:
