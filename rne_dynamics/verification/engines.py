@@ -59,6 +59,11 @@ class Rows:
     #: (1 or B, bodies or 0, 6) at the body frames' origins, body axes.
     wrenches: Array
 
+    @property
+    def first(self) -> Rows:
+        """The first state only."""
+        return Rows(*(value[:1] for value in vars(self).values()))
+
 
 def bare_states(robot: RigidRobot, count: int, seed: int) -> Rows:
     """Random positions inside the limits, normally distributed velocities and accelerations; no loads but gravity.

@@ -107,11 +107,11 @@ def _verify_rigid(robot: RigidRobot, args: argparse.Namespace, progress: Progres
         [cost["engine"], cost["title"], cost["document"], *map(_microseconds, cost["seconds"].values())]
         for cost in costs
     ]
-    table = Rows(
-        ("engine", "formulation", "document", *(f"{q}: µs" for q in _DRIVEN)), rows,
-        f"{robot.name}: {robot.n} coordinates, {tree.bodies} bodies{loops}, {tree.base} base", words=range(3),
-    )  # fmt: skip
-    parts = [table, f"µs: one state in a batch of {_TIMED_STATES}"]
+    headings = ("engine", "formulation", "document", *(f"{q}: µs" for q in _DRIVEN))
+    title = f"{robot.name}: {robot.n} coordinates, {tree.bodies} bodies{loops}, {tree.base} base"
+    parts: list[str | Rows] = [
+        Rows(headings, rows, title, words=range(3)), f"µs: one state in a batch of {_TIMED_STATES}",
+    ]  # fmt: skip
     return _answer(args, agreement, report, parts, [Rows(("pair", *QUANTITIES), cells)], kinds)
 
 
