@@ -257,8 +257,7 @@ def _nearest(points: Points, begin: float, now: Array, limits: MotionLimits) -> 
         return points, off
     first, rows = points.rows[0, 0], points.rows.copy()
     if points.times[0] < begin:  # joined on the way
-        names = [limits.joints[j] for j in columns]
-        first = _sampled(points.times, rows, names).path.sample(begin).q
+        first = _sampled(points.times, rows, [limits.joints[j] for j in columns]).path.sample(begin).q
     off[columns] = 2.0 * np.pi * limits.turns_off(first, now[columns], columns)
     rows[0] -= off[columns]
     return replace(points, rows=rows), off
