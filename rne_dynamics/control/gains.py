@@ -176,7 +176,6 @@ def _critical_delay(p: float, i: float, d: float) -> float:
     unit = max(d, math.sqrt(p), math.pow(i, 1.0 / 3.0))
     p, i, d = p / unit**2, i / unit**3, d / unit
     roots = np.roots([1.0, -d * d, 2.0 * i * d - p * p, -i * i])
-    square = roots.real[(roots.real > 1e-12) & (np.abs(roots.imag) <= 1e-9 * np.abs(roots))]
-    omega = np.sqrt(square)
-    delays = (np.arctan2(p * omega, i - d * square) - 0.5 * np.pi) / omega
-    return max(float(delays.min(initial=np.inf)), 0.0) / unit
+    crossovers = [math.sqrt(x.real) for x in roots if x.real > 1e-12 and abs(x.imag) <= 1e-9 * abs(x)]
+    delays = [(math.atan2(p * omega, i - d * omega**2) - 0.5 * math.pi) / omega for omega in crossovers]
+    return max(min(delays, default=math.inf), 0.0) / unit
