@@ -232,10 +232,8 @@ def refuse_unused(args: argparse.Namespace) -> None:
 
 def outputs(args: argparse.Namespace) -> list[Path]:
     """The files of --out and --record."""
-    paths = [output_file(path, tuple(SAVE), "--out") for path in args.out]
-    if args.record:
-        paths.append(output_file(args.record, (MCAP,), "--record"))
-    return paths
+    recorded = [(args.record, (MCAP,), "--record")] * bool(args.record)
+    return [output_file(*given) for given in [*((path, tuple(SAVE), "--out") for path in args.out), *recorded]]
 
 
 def base_motion(args: argparse.Namespace) -> SampledBase | None:

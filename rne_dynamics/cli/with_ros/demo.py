@@ -16,7 +16,6 @@ from rne_dynamics.cli.answer import (
     Picture,
     Verdict,
     check_files,
-    draw_movie,
     ended_by_sigterm,
     plot_file,
     plot_if_possible,
@@ -70,7 +69,7 @@ from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import is_model_file
 from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.figures.movie import Motion
+from rne_dynamics.figures.movie import Motion, write_movie
 from rne_dynamics.figures.style import figure_file
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.protocol import Robot
@@ -182,7 +181,8 @@ def run(args: argparse.Namespace) -> Answer:
         motion = Motion(
             f"{robot.name}: computed torque over ROS 2", tracking.run.time, tracking.run.q, tracking.reference
         )
-        draw_movie(args.movie, machine, motion, quiet=args.json)
+        with progress(quiet=args.json) as update:
+            write_movie(args.movie, machine, motion, partial(update, "moving picture"))
         pictures.append((args.movie, "The motion"))
     remark = (
         "Simulator and controller ran as two ROS 2 processes; a third one recorded their topics. Overruns of the "

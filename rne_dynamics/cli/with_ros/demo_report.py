@@ -18,6 +18,7 @@ from rne_dynamics.cli.simulated.report import joint_table
 from rne_dynamics.cli.with_ros.moves import PLAIN, Move, Plan, Programme, vibrations
 from rne_dynamics.control.tracking_verdict import Run
 from rne_dynamics.control.trajectory import Quintic
+from rne_dynamics.dynamics.composite.momentum import subtree
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.figures.skeleton import draw_robot
@@ -183,12 +184,10 @@ def tip_position(arm: FlexibleArm, q: Array, tips: Array | None = None) -> Array
     none for rigid links. The next link must be fixed to the end of a flexible link.
     """
     poses, names = forward_kinematics(arm.robot, q), arm.robot.link_names
-    position, parent, way = poses.position[:, -1], {x.child: x.parent for x in arm.robot.tree.joints}, [names[-1]]
-    while way[-1] in parent:
-        way.append(parent[way[-1]])
+    position = poses.position[:, -1]
     # from the tip inwards: the motion of an end moves all links beyond it as one body
     for k, link in reversed([*enumerate(arm.flexible_links)]):
-        if tips is None or link.link not in way[1:]:
+        if tips is None or names[-1] not in subtree(arm.robot, link.link)[1:]:
             continue
         R, p = (part[:, names.index(link.link)] for part in (poses.rotation, poses.position))
         turned = np.cross(tips[:, k, 3:], np.einsum("bji,bj->bi", R, position - p) - link.tip)
