@@ -195,11 +195,10 @@ def describe(
     size = float(np.abs(principal.moments).max())
     box = equivalent_box(body.mass, principal.moments)
     centred = body.moved(np.eye(3), -body.com)
-    elsewhere = None
-    if about is not None:
-        point, rpy = about
-        there = body.about(point, rotation_rpy(*rpy))
-        elsewhere = {"point": list(point), "rpy": list(rpy), "inertia": there.tolist()}
+    elsewhere = None if about is None else {
+        "point": list(about[0]), "rpy": list(about[1]),
+        "inertia": body.about(about[0], rotation_rpy(*about[1])).tolist(),
+    }  # fmt: skip
     k = principal.symmetry_axis
     return {
         "name": name, "mass": body.mass, "com": body.com.tolist(), "inertia": body.inertia.tolist(),
