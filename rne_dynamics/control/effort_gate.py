@@ -215,8 +215,7 @@ class EffortGate:
         self._velocity.advance(min(now - self._sent_at, LONGEST_STEP))
         if self.mode is not STOPPING:
             return None
-        if self.dead_reckoning and not self._distrusted and self.states.good >= BACK:
-            self.dead_reckoning = False
+        self.dead_reckoning &= self._distrusted or self.states.good < BACK
         return self._drive(now)
 
     def _notice_loss(self, now: float) -> None:

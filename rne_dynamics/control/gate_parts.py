@@ -231,12 +231,11 @@ class GateHold:
     def __init__(self, robot: RigidRobot, rate: float, *, weightless: bool) -> None:
         every_joint_driven(robot, "gravity compensation")
         self.robot, self.rate, self.weightless = robot, rate, weightless
-        self._loops = follower(robot)
         #: Damping in use, N·m·s/rad or N·s/m; shape (n,).
         self.damping = np.zeros(robot.n)
         #: Gravity torque at the last `effort`, N·m or N; shape (n,).
         self.gravity = np.zeros(robot.n)
-        self.renew()
+        self.restart()
 
     def renew(self) -> None:
         """Let the damping follow the posture at the next `effort`."""
