@@ -62,11 +62,6 @@ class Points:
     #: Positions, and what the request has of velocities, and of accelerations; shape (1 to 3, points, m).
     rows: Array
 
-    def after(self, t: float) -> Points:
-        """Points later than `t`, s."""
-        later = self.times > t
-        return Points(self.columns, self.times[later], self.rows[:, later])
-
 
 def nanoseconds(time: Time, what: str) -> int:
     """A time or duration in ns; `TrajectoryError` where it is negative or its nanoseconds make a second."""
@@ -233,7 +228,9 @@ def accept_table(read: Points, start: int, motion: CurrentMotion, rules: Rules) 
         read, turns = _nearest(_ended(read, limits, blend_time, rules.moving_end), begin, now.q, limits)
         trajectory = _whole(read, begin, moving, limits, blend_time)
         if begin > 0.0 and away(trajectory.path.sample(begin).q, now.q, limits)[read.columns].any():
-            read, more = _nearest(read.after(begin), begin, now.q, limits)
+            later = read.times > begin
+            read = replace(read, times=read.times[later], rows=read.rows[:, later])
+            read, more = _nearest(read, begin, now.q, limits)
             turns = turns + more
             trajectory = _whole(read, begin, moving, limits, blend_time)
         base = trajectory.path if rules.leading is None else rules.leading(trajectory.path, read.columns, begin)

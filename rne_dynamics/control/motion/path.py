@@ -15,7 +15,7 @@ import numpy as np
 
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.control_law import Reference, rows_reference
-from rne_dynamics.control.thresholds import HALVINGS, NANOSECONDS, RAMP
+from rne_dynamics.control.thresholds import HALVINGS, NANOSECONDS
 from rne_dynamics.model.inertia import Array, Rebuilt, set_fields
 
 #: Coefficients of a piece: degree five and below.
@@ -167,6 +167,8 @@ def _evaluate_rows(coefficients: Array, knots: Array, times: Array, out: Array) 
 # -- rate of path time: follows a speed from 0 to 1 smoothly, without overshoot ----------------------------------------
 
 
+#: Time in which the rate of path time changes from 0 to 1 at its fastest, s: an arm at full speed then brakes softly.
+RAMP = 0.3
 #: Largest value of x (1 − x)²: how far a cubic goes on in the direction it starts with, of what it would in its time.
 DIP = 4.0 / 27.0
 
