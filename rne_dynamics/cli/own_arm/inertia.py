@@ -25,9 +25,11 @@ from rne_dynamics.cli.arguments import (
     robot_source,
     several,
     whole,
+    xacro_arguments,
 )
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.parts import read_parts
+from rne_dynamics.description.sources import is_model_file
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.description.urdf_writer import inertial_xml
 from rne_dynamics.dynamics.composite.momentum import composite_inertia
@@ -160,7 +162,8 @@ def _body(args: argparse.Namespace) -> tuple[Inertia, str]:
 
 
 def _of_robot(args: argparse.Namespace) -> tuple[Inertia, str]:
-    robot = load_model(robot_source(args))
+    source = robot_source(args)
+    robot = load_model(source, mappings=xacro_arguments(args) if is_model_file(source) else None)
     if robot.kind != "arm":
         raise ArgumentError(f"{robot.name!r} has closed loops or flexible links; name the URDF of its tree")
     link = robot.tree.root if args.link is None else args.link
