@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import fill
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.cells import cell_len
@@ -26,11 +26,6 @@ from rich.text import Text
 from rne_dynamics.errors import MissingDependencyError
 from rne_dynamics.figures.report import FORMATS, Report
 from rne_dynamics.figures.style import FIGURES, figure_file, output_file, require_matplotlib
-
-if TYPE_CHECKING:
-    from rne_dynamics.figures.movie import Motion
-    from rne_dynamics.model.protocol import Robot
-
 
 #: Width from which on a cell with blanks is a sentence, and largest width of a table.
 _SENTENCE = 26
@@ -180,9 +175,8 @@ class Answer:
             print(json.dumps(self.values, indent=2))
         else:
             self.show(console(), plot, path)
-        if self.code is not None or self.verdict is None:
-            return self.code or 0
-        return int(not self.verdict.passed)
+        failed = self.verdict is not None and not self.verdict.passed
+        return int(failed) if self.code is None else self.code
 
     def show(self, out: Console, *more: Path | None) -> None:
         """Print text, tables, the files that were written, and the verdict."""
@@ -226,14 +220,6 @@ def check_files(args: argparse.Namespace, plot: str = "plot") -> None:
     if args.report:
         output_file(args.report, FORMATS, "--report")
         require_matplotlib()
-
-
-def draw_movie(path: Path, robot: Robot, motion: Motion, *, quiet: bool = False) -> None:
-    """Write a moving picture with a progress bar."""
-    from rne_dynamics.figures.movie import write_movie  # late: few commands draw
-
-    with progress(quiet=quiet) as update:
-        write_movie(path, robot, motion, lambda done: update("moving picture", done))
 
 
 def plot_file(given: Path | None, default: str) -> Path:

@@ -93,12 +93,14 @@ def versions() -> str:
 
     from rne_dynamics.figures.report import package_version
 
-    lines = [f"rne {__version__}", f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"]
-    lines += [f"{name} {package_version(name) or 'is not installed'}" for name in ("numpy", "llvmlite", "matplotlib")]
+    packages = [f"{name} {package_version(name) or 'is not installed'}" for name in ("numpy", "llvmlite", "matplotlib")]
     distribution = os.environ.get("ROS_DISTRO")
     ros = f"ROS 2 {distribution}, sourced" if distribution else "ROS 2 of PyPI, no installation sourced"
-    found = ros if find_spec("rclpy") else "ROS 2 is not found: rclpy cannot be imported"
-    return "\n".join([*lines, found])
+    return "\n".join([
+        f"rne {__version__}", f"Python {platform.python_version()}, {platform.system()} {platform.machine()}",
+        *packages,
+        ros if find_spec("rclpy") else "ROS 2 is not found: rclpy cannot be imported",
+    ])  # fmt: skip
 
 
 def require_ros(command: str) -> None:

@@ -68,9 +68,8 @@ def observe_kernel(
     momentum_terms_kernel(arm, q, qd, qdd, rows)
     omega, ratio = numbers[0], numbers[1]
     damped = omega * math.sqrt(max(1.0 - ratio * ratio, 0.0))
-    fade, c, s = math.exp(-ratio * omega * dt), math.cos(damped * dt), dt
-    if damped > 0.0:
-        s = math.sin(damped * dt) / damped
+    fade, c = math.exp(-ratio * omega * dt), math.cos(damped * dt)
+    s = math.sin(damped * dt) / damped if damped > 0.0 else dt
     hold = math.exp(-DECAY * omega * dt)
     for j in range(n):
         level = joint_compensation(
@@ -182,8 +181,9 @@ class MomentumObserver:
         """For `observe_kernel`: arm, friction, steepness, numbers."""
         known = joint_friction(self.robot)
         model = self.friction or FrictionCompensation(0.0)
-        held = "gravity" not in self.compensated
-        numbers = np.array([self.bandwidth, self.ratio, self.model_error, self.friction_error, held])
+        numbers = np.array([
+            self.bandwidth, self.ratio, self.model_error, self.friction_error, "gravity" not in self.compensated,
+        ])  # fmt: skip
         rows = known.rows
         rows[:SCALED] *= 0.0 if "friction" in self.compensated else model.scale
         return arm_of(self.robot), rows, np.minimum(model.steepness(known), 1.0 / REST_SPEED), numbers
@@ -307,8 +307,7 @@ class ContactWatch:
     def adopt(self, settings: ContactSettings) -> None:
         """Other settings; another model makes the observer begin anew, and another payload ends a tare."""
         robot, former = settings.observer.robot, self.settings.observer.robot
-        if settings.observer is not self.settings.observer:  # momentum by another model; r goes on
-            self._anew = True
+        self._anew |= settings.observer is not self.settings.observer  # momentum by another model; r goes on
         if not same_masses(robot.parameters, former.parameters):  # what was tared is in the model now
             self._memory[EXTERNAL] -= self._memory[OFFSET]
             self._memory[OFFSET] = 0.0

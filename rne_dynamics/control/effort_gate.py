@@ -150,7 +150,7 @@ class EffortGate:
             (self.mode is not STOPPING, f"nothing to recover from: the gate is {self.mode.value}"),
             (self._dropped or self._ending,
              f"the arm is being released ({self.cause}); recover when the gate is released or fault"),
-            (not self._alive(now),
+            (not self.commands.alive(now, self.settings.command_timeout),
              f"no good effort within {self.settings.command_timeout:g} s: start the controller first"),
             (self.states.stale(now) or self.dead_reckoning,
              "no usable joint states: an arm that is not measured is not handed back"),
@@ -169,8 +169,6 @@ class EffortGate:
             self._enter(PASSING, "efforts have come")
         return self._pass(now, effort) if self.mode is PASSING else None
 
-    def _alive(self, now: float) -> bool:
-        return self.commands.alive(now, self.settings.command_timeout)
 
     def _pass(self, now: float, effort: Array) -> GateEffort:
         limited = self._limiter.approach(self._blended(now, effort), min(now - self._sent_at, LONGEST_STEP))
@@ -217,8 +215,7 @@ class EffortGate:
         self._velocity.advance(min(now - self._sent_at, LONGEST_STEP))
         if self.mode is not STOPPING:
             return None
-        if self.dead_reckoning and not self._distrusted and self.states.good >= BACK:
-            self.dead_reckoning = False
+        self.dead_reckoning &= self._distrusted or self.states.good < BACK
         return self._drive(now)
 
     def _notice_loss(self, now: float) -> None:
@@ -239,10 +236,9 @@ class EffortGate:
     def tick(self, now: float) -> GateEffort | None:
         """To be called at `deadline`, or a few times more often: notices missing efforts; the effort of a take-over."""
         self._notice_loss(now)
-        due = now - self._sent_at >= DRIVE_PERIOD
-        if self.mode is PASSING and not self._alive(now):
+        due, timeout = now - self._sent_at >= DRIVE_PERIOD, self.settings.command_timeout
+        if self.mode is PASSING and not self.commands.alive(now, timeout):
             due = True
-            timeout = self.settings.command_timeout
             refused = f" (the last one was refused: {self.counters.refusal})" if self.commands.good == 0 else ""
             self._take_over(
                 now, f"no good effort for {now - self.commands.arrival:.3f} s, command_timeout is {timeout:g}{refused}"
@@ -319,9 +315,8 @@ class EffortGate:
     # -- inside -------------------------------------------------------------------------------------------------------
 
     def _enter(self, mode: GateMode, cause: str) -> None:
-        changed = mode is not self.mode
-        self.mode, self.cause = mode, cause
-        if changed:
+        former, self.mode, self.cause = self.mode, mode, cause
+        if mode is not former:
             self._on_change(mode, cause)
 
     def limited_text(self) -> str:

@@ -166,12 +166,9 @@ def _least(inverse: Array, count: int) -> NDArray[np.int64]:
 
 
 def _corners(lower: Array, upper: Array, dice: Dice) -> Array:
-    n = len(lower)
-    if n <= _CORNER_JOINTS:
-        high = np.array(list(product((False, True), repeat=n)))
-    else:
-        high = dice.uniform(0.0, 1.0, (2**_CORNER_JOINTS, n)) > 0.5
-    return np.where(high, upper, lower)
+    if len(lower) <= _CORNER_JOINTS:
+        return np.array(list(product(*zip(lower, upper, strict=True))))
+    return np.where(dice.uniform(0.0, 1.0, (2**_CORNER_JOINTS, len(lower))) > 0.5, upper, lower)
 
 
 def _inverses(robot: RobotModel, postures: Array) -> Array:
@@ -299,7 +296,8 @@ def checked_damping(robot: RigidRobot, given: Array, rate: float, parameter: str
     where = "in any posture" if decay.min() > safe else "in every posture"
     each = [
         f"{parameter.replace('{joint}', robot.joint_names[j])} is {explicit[j]:.4g}, at most "
-        f"{_floor(allowed[j])} is safe (the joint feels an inertia of {study.felt[j]:.3g} at least)" for j in affected
+        f"{rounded_down(allowed[j]):.3g} is safe (the joint feels an inertia of {study.felt[j]:.3g} at least)"
+        for j in affected
     ]
     text = (
         f"damping is too large to be stable {where} at {rate:g} joint states per second, with a margin of {SAFETY:g} "
@@ -312,7 +310,7 @@ def checked_damping(robot: RigidRobot, given: Array, rate: float, parameter: str
     return Damping(value, (f"{text}. It is lowered in such postures, for example near q = [{near}]",))
 
 
-def _floor(value: float) -> str:
-    """Three digits, rounded down, so that the number in a message is accepted."""
-    exponent = np.floor(np.log10(value)) - 2 if value > 0.0 else 0.0
-    return f"{np.floor(value / 10.0**exponent + 1e-9) * 10.0**exponent:.3g}"
+def rounded_down(value: float) -> float:
+    """Three digits of a number that is not negative, rounded down, so that what is stable or accepted stays so."""
+    step = 10.0 ** (math.floor(math.log10(value)) - 2) if value > 0.0 else 1.0
+    return math.floor(value / step + 1e-9) * step

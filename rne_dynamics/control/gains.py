@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.control.parameters import frozen_vector, joint_name
 from rne_dynamics.errors import ControlError
-from rne_dynamics.model.inertia import Array, Rebuilt
+from rne_dynamics.model.inertia import Array, Rebuilt, set_fields
 
 #: Damping ratio of the sampled loop below which a warning is given.
 LEAST_DAMPING_RATIO = 0.3
@@ -68,16 +68,15 @@ class Gains(Rebuilt):
     integrates: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        n = max(np.size(getattr(self, name)) for name in ("p", "i", "d", "i_clamp"))
-        for name in ("p", "i", "d", "i_clamp"):
-            value: ArrayLike = getattr(self, name)
-            if np.size(value) == 1:
-                value = float(np.asarray(value).reshape(()))
-            vector = frozen_vector(
-                value, n, f"gain {name}", lowest=0.0, finite=name != "i_clamp", names=self.joint_names
-            )
-            object.__setattr__(self, name, vector)
-        object.__setattr__(self, "integrates", bool(self.i.any()))
+        given = {name: getattr(self, name) for name in ("p", "i", "d", "i_clamp")}
+        n = max(map(np.size, given.values()))
+        set_fields(self, **{
+            name: frozen_vector(
+                np.reshape(value, ()) if np.size(value) == 1 else value, n, f"gain {name}", lowest=0.0,
+                finite=name != "i_clamp", names=self.joint_names,
+            ) for name, value in given.items()
+        })
+        set_fields(self, integrates=bool(self.i.any()))
 
     @property
     def n(self) -> int:
@@ -177,10 +176,6 @@ def _critical_delay(p: float, i: float, d: float) -> float:
     unit = max(d, math.sqrt(p), math.pow(i, 1.0 / 3.0))
     p, i, d = p / unit**2, i / unit**3, d / unit
     roots = np.roots([1.0, -d * d, 2.0 * i * d - p * p, -i * i])
-    delays = [math.inf]
-    for root in roots:
-        square = float(root.real)
-        if square > 1e-12 and abs(root.imag) <= 1e-9 * abs(root):
-            omega = math.sqrt(square)
-            delays.append((math.atan2(p * omega, i - d * square) - 0.5 * math.pi) / omega)
-    return max(min(delays), 0.0) / unit
+    crossovers = [math.sqrt(x.real) for x in roots if x.real > 1e-12 and abs(x.imag) <= 1e-9 * abs(x)]
+    delays = [(math.atan2(p * omega, i - d * omega**2) - 0.5 * math.pi) / omega for omega in crossovers]
+    return max(min(delays, default=math.inf), 0.0) / unit

@@ -231,12 +231,11 @@ class GateHold:
     def __init__(self, robot: RigidRobot, rate: float, *, weightless: bool) -> None:
         every_joint_driven(robot, "gravity compensation")
         self.robot, self.rate, self.weightless = robot, rate, weightless
-        self._loops = follower(robot)
         #: Damping in use, N·m·s/rad or N·s/m; shape (n,).
         self.damping = np.zeros(robot.n)
         #: Gravity torque at the last `effort`, N·m or N; shape (n,).
         self.gravity = np.zeros(robot.n)
-        self.renew()
+        self.restart()
 
     def renew(self) -> None:
         """Let the damping follow the posture at the next `effort`."""
@@ -256,15 +255,11 @@ class GateHold:
         self._loops = follower(self.robot)
         self.renew()
 
-    def update_inertia(self, q: Array, delay: float) -> None:
-        """Update the damping for the posture `q`, (n,), and a delay, s; errors as for `joint_inertia`."""
-        inertia = joint_inertia(self.robot, q, self._posture)
-        self.damping = stable_damping(inertia, self.rate, delay)
 
     def effort(self, now: float, q: Array, qd: Array, delay: float) -> Array:
         """Gravity torque and damping at a state, (n,); errors as for `holding_terms` and `joint_inertia`."""
         if now >= self._update_at:
-            self.update_inertia(q, delay)
+            self.damping = stable_damping(joint_inertia(self.robot, q, self._posture), self.rate, delay)
             self._update_at = now + INERTIA_PERIOD
         self.gravity, damping = self.torque(q, qd)
         return self.gravity + damping

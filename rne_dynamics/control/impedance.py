@@ -202,9 +202,9 @@ class Softening:
 
     @classmethod
     def of(
-        cls, study: PostureInertia, stiffness: Array, ratios: tuple[float, float], along: Array | None = None
+        cls, study: PostureInertia, stiffness: Array, ratio: Array, along: Array | None = None
     ) -> Softening:
-        """Of springs with this stiffness, (n, n) or (B, n, n), over postures.
+        """Of springs with this stiffness, (n, n) or (B, n, n), and damping ratios over postures.
 
         `along`: torques of unit efforts along the springs, (B, n, springs); by default of each joint.
         """
@@ -214,6 +214,7 @@ class Softening:
         efforts = np.swapaxes(V, 1, 2) @ (turned if along is None else turned @ along)
         worst = int(squares[:, -1].argmax())
         fastest = math.sqrt(max(float(squares[worst, -1]), 0.0))
+        ratios = float(ratio.min()), float(ratio.max())
         return cls(fastest, study.postures[worst], ratios, np.maximum(squares, TINY), efforts)
 
     def left(self, rate: float) -> Array:

@@ -205,12 +205,9 @@ class OwnTerms(NamedTuple):
 def rigid_terms(arm: Any, q: Array, qd: Array, desired: Array, correction: Array, terms: Array) -> None:
     """As `rigid_terms_kernel`, of an `Arm`, or by machine code of `OwnTerms`, which makes NaN of NaN and 2³⁰ rad."""
     if len(arm) == len(Arm._fields):
-        topology, parameters, base, _ = arm
-        rigid_terms_kernel(topology, parameters, base, q, qd, desired, correction, terms)
-    else:
-        address, base, inertia = arm
-        if call(address[0], (q, qd, desired, correction, base, inertia, terms)) != VALID:
-            terms[:4, :] = np.nan
+        rigid_terms_kernel(arm.topology, arm.parameters, arm.base, q, qd, desired, correction, terms)
+    elif call(arm.address[0], (q, qd, desired, correction, arm.base, arm.inertia, terms)) != VALID:
+        terms[:4, :] = np.nan
 
 
 def shared_terms(
@@ -273,12 +270,9 @@ def inertia_terms_kernel(
 def inertia_terms(arm: Any, q: Array, qd: Array, terms: Array) -> None:
     """As `inertia_terms_kernel`, of an `Arm` or by `OwnTerms`; NaN for a state that this refuses."""
     if len(arm) == len(Arm._fields):
-        topology, parameters, base, _ = arm
-        inertia_terms_kernel(topology, parameters, base, q, qd, terms)
-    else:
-        address, base, inertia = arm
-        if call(address[0], (q, qd, base, inertia, terms)) != VALID:
-            terms[:, :] = np.nan
+        inertia_terms_kernel(arm.topology, arm.parameters, arm.base, q, qd, terms)
+    elif call(arm.address[0], (q, qd, arm.base, arm.inertia, terms)) != VALID:
+        terms[:, :] = np.nan
 
 
 def inertia_model(robot: RobotModel) -> Arm | OwnTerms:

@@ -42,9 +42,10 @@ def frozen_vector(
         good &= np.isfinite(array)
     if not good.all():
         j = int(np.argmin(good))
-        allowed = [] if not finite else ["finite"]
-        allowed += [] if lowest == -np.inf else [f"at least {lowest:g}"]
-        allowed += [] if highest == np.inf else [f"at most {highest:g}"]
+        bounds = (
+            (finite, "finite"), (lowest > -np.inf, f"at least {lowest:g}"), (highest < np.inf, f"at most {highest:g}"),
+        )  # fmt: skip
+        allowed = [text for counts, text in bounds if counts]
         raise error(f"{what} of {joint_name(j, names)} is {array[j]}; it must be {', '.join(allowed) or 'a number'}")
     return read_only(array)
 
@@ -164,11 +165,9 @@ class Parameter:
         """`value` with integers converted to floats if this parameter has floats; unchanged otherwise."""
         if self.element is not float:
             return value
-        items = value if isinstance(value, tuple) else (value,)
-        if not all(isinstance(item, (int, float)) and not isinstance(item, bool) for item in items):
-            return value
-        floats = tuple(map(float, items))
-        return floats if isinstance(value, tuple) else floats[0]
+        if isinstance(value, tuple):
+            return tuple(map(self.typed, value))
+        return float(value) if type(value) is int else value
 
     @property
     def _in_unit(self) -> str:

@@ -143,9 +143,7 @@ def _prediction(forward_dynamics: Compiled) -> Compiled:
             began = at
             effort[:] = 0.0
             while at < end and at - began < shortest:  # efforts that act for less make one step, of their mean
-                until = end
-                if back > 0:
-                    until = min(max(times[(newest - back + 1) % size], at), end)
+                until = min(max(times[(newest - back + 1) % size], at), end) if back > 0 else end
                 k = (newest - back) % size
                 for j in range(n):
                     effort[j] += efforts[k, j] * (until - at)

@@ -91,7 +91,13 @@ def estimate_payload(
     size = np.sqrt(_variance(robot, measured) + (0.0 if tare is None else _variance(robot, before))).ravel()
     r, A = (measured - before).ravel(), A.reshape(count * n, 4)
     whole, weighed = A / size[:, None], r / size
-    _check_shown(whole, robot, link)
+    alike = np.array([1.0, 0.1, 0.1, 0.1])  # kg and kg·m
+    seen = np.linalg.svd(whole * alike, compute_uv=False) if len(whole) >= 4 else np.zeros(4)
+    if not seen[-1] * UNSEEN > seen[0]:
+        raise ArgumentError(
+            f"the postures do not show the mass and mass centre of a payload at {link!r} of {robot.name!r}: add some "
+            "in which the link is turned about horizontal axes, as payload_postures gives them"
+        )
     C = np.linalg.inv(whole.T @ whole)
     x = C @ whole.T @ weighed
     left = weighed - whole @ x
@@ -131,9 +137,8 @@ def payload_postures(
     _frame(robot, link)
     _, (start,) = state_arrays(robot, q=q)
     play = np.where(np.isfinite(robot.upper - robot.lower), LIMIT_MARGIN * (robot.upper - robot.lower), 0.0)
-    rng = np.random.default_rng(seed)
-    tried = np.clip(start + rng.uniform(-span, span, (TRIALS, robot.n)), robot.lower + play, robot.upper - play)
-    tried = np.concatenate((start, tried))
+    near = start + np.random.default_rng(seed).uniform(-span, span, (TRIALS, robot.n))
+    tried = np.concatenate((start, np.clip(near, robot.lower + play, robot.upper - play)))
     whitened = _columns(robot, link, tried) / np.sqrt(_variance(robot, gravity_torque(robot, tried)))[..., None]
     information = np.einsum("kja,kjb->kab", whitened, whitened)
     chosen, sum_of = [0], information[0] + 1e-9 * np.trace(information[0]) * np.eye(4)
@@ -181,16 +186,6 @@ def _variance(robot: RobotModel, efforts: Array) -> Array:
     """Size of the noise of mean efforts, (P, n), squared; a limit that is not known counts as 100 N·m or N."""
     limit = np.where(np.isfinite(robot.effort_limit) & (robot.effort_limit > 0.0), robot.effort_limit, 100.0)
     return np.asarray((RELATIVE[0] * efforts) ** 2 + (RELATIVE[1] * limit) ** 2)
-
-
-def _check_shown(whole: Array, robot: RobotModel, link: str) -> None:
-    size = np.array([1.0, 0.1, 0.1, 0.1])  # kg and kg·m that are alike
-    seen = np.linalg.svd(whole * size, compute_uv=False) if len(whole) >= 4 else np.zeros(4)
-    if not seen[-1] * UNSEEN > seen[0]:
-        raise ArgumentError(
-            f"the postures do not show the mass and mass centre of a payload at {link!r} of {robot.name!r}: add some "
-            "in which the link is turned about horizontal axes, as payload_postures gives them"
-        )
 
 
 def _found(link: str, x: Array, C: Array, residual: Array) -> FoundPayload:

@@ -23,8 +23,6 @@ OVERSPEED = 1.5
 #: Time in which braking is tried after that, and in which efforts that did not brake are zero, s: a motor with the
 #: wrong sign drives an arm on meanwhile.
 TRIAL, CUT = 0.010, 0.020
-#: Time in which the rate of path time changes from 0 to 1 at its fastest, s: an arm at full speed then brakes softly.
-RAMP = 0.3
 
 # -- damping ----------------------------------------------------------------------------------------------------------
 #: Factors between the damping that is stable and the largest that is allowed, and the one that is chosen: the model's

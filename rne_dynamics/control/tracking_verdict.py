@@ -238,8 +238,9 @@ def judge(
     large = np.abs(run.error) > allowed
     stuck = large & (np.abs(run.qd) < _STUCK)
     for k in np.argsort(-error / allowed)[: int((error >= allowed).sum())].tolist():  # an effort moves other joints too
-        moving = large[:, k] & ~stuck[:, k]
-        lacking = _lacking(robot, run, k, moving, reach(k), friction=friction, feedforward=feedforward)
+        lacking = _lacking(
+            robot, run, k, large[:, k] & ~stuck[:, k], reach(k), friction=friction, feedforward=feedforward
+        )
         if lacking is not None:
             return because(lacking[0], k, effort=lacking[1])
     coulomb = float(joint_friction(robot).static[j]) if friction else 0.0

@@ -161,8 +161,6 @@ def polynomials(times: Array, q: Array, qd: Array | None, qdd: Array | None) -> 
 # -- trajectories as functions of time: hold, quintic from rest to rest ------------------------------------------------
 
 
-__all__ = ["Hold", "Quintic", "SampledTrajectory", "Trajectory", "quintic_duration"]
-
 #: Largest |ds/dt| and |d²s/dt²| of s = 10 t³ − 15 t⁴ + 6 t⁵ on [0, 1].
 QUINTIC_PEAK_VELOCITY = 15.0 / 8.0
 QUINTIC_PEAK_ACCELERATION = 10.0 / math.sqrt(3.0)

@@ -131,15 +131,14 @@ class Report:
 
 def circumstances() -> list[tuple[str, str]]:
     """Date, versions and computer, for `Report.facts`."""
-    pairs = [
+    known = {**{name: package_version(name) for name in _PACKAGES}, "ROS 2": os.environ.get("ROS_DISTRO")}
+    return [
         ("date", datetime.datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")),
         ("rne_dynamics", package_version("rne_dynamics") or "not installed as a package"),
         ("Python", platform.python_version()),
+        *((name, found) for name, found in known.items() if found),
+        ("system", f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"),
     ]
-    pairs += [(name, found) for name in _PACKAGES if (found := package_version(name))]
-    if distribution := os.environ.get("ROS_DISTRO"):
-        pairs.append(("ROS 2", distribution))
-    return [*pairs, ("system", f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores")]
 
 
 def package_version(package: str) -> str:

@@ -23,12 +23,8 @@ from rne_dynamics.model.tree import JointKind, TreeJoint
 SHORT = 5e-3
 
 
-class Bar(NamedTuple):
-    """A straight part of a link: its ends in the world, m; (rows, 3) each."""
-
-    start: Array
-    end: Array
-    ground: bool
+#: A straight part of a link: its ends in the world, m, (rows, 3) each, and whether the link is the root.
+Bar = tuple[Array, Array, bool]
 
 
 class DrawnJoint(NamedTuple):
@@ -56,16 +52,13 @@ class Skeleton(NamedTuple):
     `size` is the largest extent over all rows, m.
     """
 
-    bars: tuple[Bar, ...]
+    #: Ends of all bars; shape (bars, 2, rows, 3). Whether each belongs to the root link.
+    points: Array
+    ground: tuple[bool, ...]
     joints: tuple[DrawnJoint, ...]
     closures: tuple[Closure, ...]
     tips: tuple[Array, ...]
     size: float
-
-    @property
-    def points(self) -> Array:
-        """Ends of all bars; shape (bars, 2, rows, 3)."""
-        return np.array([(bar.start, bar.end) for bar in self.bars])
 
 
 def tree_positions(robot: Robot, q: ArrayLike) -> Array:
@@ -87,11 +80,9 @@ def skeleton(robot: Robot, q_tree: Array) -> Skeleton:
         for loop in loops
     )
     ends: dict[str, list[Array]] = {link.name: [] for link in tree.links}
-    for joint in tree.joints:
-        ends[joint.parent].append(joint.position)
-    for loop in loops:
-        for frame in (loop.a, loop.b):
-            ends[frame.link].append(frame.position)
+    at_loops = [(frame.link, frame.position) for loop in loops for frame in (loop.a, loop.b)]
+    for name, point in [*((joint.parent, joint.position) for joint in tree.joints), *at_loops]:
+        ends[name].append(point)
     tips: dict[bool, list[Array]] = {True: [], False: []}
     for link in tree.links:
         if ends[link.name] or link.name not in own:
@@ -102,15 +93,18 @@ def skeleton(robot: Robot, q_tree: Array) -> Skeleton:
         tips[not com.any()].append(_at(poses, places[link.name], 2.0 * com))
     bars = [bar for name, points in ends.items() for bar in _bars(poses, places[name], name, points, own)]
     bars += [  # rails, from where the joints are at zero
-        Bar(_at(poses, places[joint.parent], joint.position), poses.position[..., places[joint.child], :],
-            joint.parent not in own) for joint in tree.joints if joint.kind is JointKind.PRISMATIC
+        (_at(poses, places[joint.parent], joint.position), poses.position[..., places[joint.child], :],
+         joint.parent not in own) for joint in tree.joints if joint.kind is JointKind.PRISMATIC
     ]  # fmt: skip
-    every = np.array([(bar.start, bar.end) for bar in bars]).reshape(-1, 3)
+    every = np.array([ends for *ends, _ in bars]).reshape(-1, 3)
     size = (float(np.ptp(every, axis=0).max()) if len(every) else 0.0) or 1.0
     root = poses.position[..., places[tree.root], :]
-    kept = tuple(b for b in bars if np.linalg.norm(b.end - b.start, axis=-1).max() > SHORT * size)
-    kept = kept or (Bar(root, root, True),)  # a wheel, or no joint
-    return Skeleton(kept, _joints(robot, poses, places), closures, tuple(tips[True] or tips[False]), size)
+    kept = [bar for bar in bars if np.linalg.norm(bar[1] - bar[0], axis=-1).max() > SHORT * size]
+    kept = kept or [(root, root, True)]  # a wheel, or no joint
+    return Skeleton(
+        np.array([ends for *ends, _ in kept]), tuple(ground for *_, ground in kept), _joints(robot, poses, places),
+        closures, tuple(tips[True] or tips[False]), size,
+    )  # fmt: skip
 
 
 def _at(poses: LinkPoses, place: int, point: Array) -> Array:
@@ -121,13 +115,13 @@ def _bars(poses: LinkPoses, place: int, name: str, points: list[Array], own: dic
     """Bars from a link's joint to each of its points, first along the joint's axis as real links are built."""
     joint = own.get(name)
     axis = np.zeros(3) if joint is None else joint.axis
-    found = []
+    found: list[Bar] = []
     for point in points:
         corner = (point @ axis) * axis
         if min(np.linalg.norm(corner), np.linalg.norm(point - corner)) < 0.1 * np.linalg.norm(point):
             corner = np.zeros(3)
         for start, end in pairwise([np.zeros(3), *([corner] if corner.any() else []), point]):
-            found.append(Bar(_at(poses, place, start), _at(poses, place, end), name not in own))
+            found.append((_at(poses, place, start), _at(poses, place, end), name not in own))
     return found
 
 
@@ -217,8 +211,8 @@ def draw_schematic(axes: Any, drawn: Skeleton, view: Array, row: int = 0, ghosts
 def _draw_bars(axes: Any, drawn: Skeleton, view: Array, row: int, alpha: float) -> None:
     ends = drawn.points[:, :, row] @ view
     for k in np.argsort(ends[:, :, 2].mean(axis=1)):  # farther ones first
-        bar, (x, y, depth) = drawn.bars[k], ends[k].T
-        fill = SHADE if not bar.ground else "0.65"
+        x, y, depth = ends[k].T
+        fill = "0.65" if drawn.ground[k] else SHADE
         z = 3.0 + 0.01 * float(depth.mean() / drawn.size)
         if alpha < 1.0:
             axes.plot(x, y, color=fill, linewidth=0.7 * BAR, solid_capstyle="round", alpha=0.6, zorder=1)

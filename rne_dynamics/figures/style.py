@@ -50,8 +50,7 @@ def figure_file(path: str | Path, option: str = "--plot", formats: Sequence[str]
 def require_matplotlib(what: str = "a plot") -> None:
     """Refuse to go on without matplotlib; raises `MissingDependencyError`."""
     if find_spec("matplotlib") is None:
-        how = install("matplotlib", "python3-matplotlib")
-        raise MissingDependencyError(f"{what} needs matplotlib: {how}")
+        raise MissingDependencyError(f"{what} needs matplotlib: {install('matplotlib', 'python3-matplotlib')}")
 
 
 def _check_folder(folder: Path, said: str) -> None:

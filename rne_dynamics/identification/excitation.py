@@ -158,15 +158,12 @@ class Design:
     def used(self, x: Array, times: Array) -> Array:
         """Position, velocity and effort along a motion as parts of their bounds, −1 to 1; (3, samples, n)."""
         states = self.states(x, times)
-        return self._used(states, self._columns(states))
+        return self._used(states, motion_columns(self.robot, *states, rotors=self.rotors))
 
     def _used(self, states: States, columns: Array) -> Array:
         r, effort = self.reach, columns @ self._parameters
         position = (2.0 * states[0] - r.lower - r.upper) / (r.upper - r.lower)
         return np.array((position, states[1] / r.velocity, effort / r.effort))
-
-    def _columns(self, states: States) -> Array:
-        return motion_columns(self.robot, *states, rotors=self.rotors)
 
     def _products(self, columns: Array) -> tuple[Array, Array, Array]:
         """The independent columns, (rows, columns), their lengths, and the products of the scaled ones."""
@@ -177,13 +174,14 @@ class Design:
 
     def condition(self, x: Array, times: Array | None = None) -> float:
         """The scaled condition number of the motion x."""
-        squares = np.linalg.eigvalsh(self._products(self._columns(self.states(x, times)))[2])
+        columns = motion_columns(self.robot, *self.states(x, times), rotors=self.rotors)
+        squares = np.linalg.eigvalsh(self._products(columns)[2])
         return float(np.sqrt(squares[-1] / max(squares[0], _LEAST**2)))
 
     def cost(self, x: Array) -> tuple[float, Array]:
         """The cost of the motion x and its derivatives."""
         states, n, links = self.states(x), self.robot.n, 10 * self.robot.bodies
-        columns = self._columns(states)
+        columns = motion_columns(self.robot, *states, rotors=self.rotors)
         rows, length, products = self._products(columns)
         value, slope = _log_condition(products)
         K = slope / np.outer(length, length) - np.diag((slope * products).sum(axis=1) / length**2)

@@ -214,8 +214,7 @@ def base_parameters(columns: Array) -> BaseParameters:
 
 def structure(robot: RobotModel, *, rotors: bool = False, joints: bool = False) -> BaseParameters:
     """The base parameters of links, with rotors, offsets, viscous, Coulomb friction of `joints`, at random states."""
-    rng = np.random.default_rng(0)
-    q, qd, qdd = (rng.uniform(-2.0, 2.0, (_STATES, robot.n)) for _ in range(3))
+    q, qd, qdd = np.random.default_rng(0).uniform(-2.0, 2.0, (3, _STATES, robot.n))
     columns = motion_columns(robot, q, qd, qdd, rotors=rotors, joints=joints)
     return base_parameters(columns.reshape(_STATES * robot.n, -1))
 

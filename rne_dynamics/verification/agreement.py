@@ -27,6 +27,7 @@ from rne_dynamics.flexible.packed import COORDINATE, coordinates, pack
 from rne_dynamics.flexible.static import damping_matrix, elastic_energy
 from rne_dynamics.model.dice import random_configuration
 from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.inertia import Array, skew
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.verification.closed_engines import CLOSED_ENGINES
@@ -109,28 +110,25 @@ def compare(
     `progress` gets the current step and the finished fraction. `ArgumentError` as `bare_states`.
     """
     engines = engines_of(robot)
-    cases = [bare_states(robot, count, seed)]
-    if loaded:
-        cases.append(loaded_states(robot, count, seed))
-    jobs = [(rows, q) for rows in cases for q in QUANTITIES if q != "mass matrix" or rows is cases[0]]
+    kinds = (bare_states, loaded_states) if loaded else (bare_states,)
+    cases = [states(robot, count, seed) for states in kinds]
+    jobs = [
+        (rows, q, [engine for engine in engines if engine.offers(q)])
+        for rows in cases for q in QUANTITIES if q != "mass matrix" or rows is cases[0]
+    ]  # fmt: skip
     largest: _Largest = {}
     remarks: list[str] = []
-    total = sum(engine.offers(q) for _, q in jobs for engine in engines)
-    done = 0
-    for rows, quantity in jobs:
+    total, done = sum(len(offering) for _, _, offering in jobs), 0
+    for rows, quantity, offering in jobs:
         # the first engine, recursive Newton–Euler, computed the efforts of these accelerations: they are its answer
         answers: dict[str, Array] = {engines[0].name: rows.qdd} if quantity == "forward" else {}
-        for engine in engines:
-            if not engine.offers(quantity):
-                continue
+        for engine in offering:
             progress(f"{quantity}: {engine.name}", done / total)
             done += 1
             try:
                 answers[engine.name] = engine.compute(quantity, robot, rows)
             except SingularInertiaError as error:
                 remarks.append(f"{quantity}, {engine.name}: {error}")
-        if len(answers) < 2:
-            continue
         sizes = _sizes(quantity, robot, rows, answers)
         for (first, a), (second, b) in itertools.combinations(answers.items(), 2):
             apart = np.abs(a - b).reshape(len(a), -1).max(axis=1, initial=0.0)
@@ -189,12 +187,10 @@ def flexible_states(
     """
     rng = np.random.default_rng(seed)
     q = random_configuration(arm.robot, rng, count)
-    scale = np.concatenate([_amplitudes(arm, k) for k in range(len(arm.flexible_links))])
+    scale = np.concatenate([_amplitudes(link) for link in arm.flexible_links])
     qd, qdd = rng.normal(size=(2, count, arm.n))
     delta, deltad, deltadd = scale * rng.normal(size=(3, count, arm.modes)) * np.array([1.0, 5.0, 25.0])[:, None, None]
-    loads: dict[str, Any] = {}
-    if loaded:
-        loads = {"wrenches": random_loads(arm, rng, count), "base_motion": random_base_motion(rng)}
+    loads = {"wrenches": random_loads(arm, rng, count), "base_motion": random_base_motion(rng)} if loaded else {}
     return (q, delta, qd, deltad), np.hstack([qdd, deltadd]), loads
 
 
@@ -301,9 +297,8 @@ def _differences(
     ]
 
 
-def _amplitudes(arm: FlexibleArm, k: int) -> Array:
+def _amplitudes(link: ModalLink) -> Array:
     """Amplitude of each mode of a flexible link that deflects its tip by `_DEFLECTED`."""
-    link = arm.flexible_links[k]
     there, reach = link.at(link.tip), float(np.linalg.norm(link.tip)) or 1.0
     moved = np.linalg.norm(there.translation, axis=1) + reach * np.linalg.norm(there.rotation, axis=1)
     return np.asarray(_DEFLECTED * reach / np.where(moved > 0.0, moved, 1.0))

@@ -40,9 +40,7 @@ def _columns_forward(mechanism: Mechanism, base: Array, q: Array, qd: Array, tau
 
 def _cut_reactions(mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
     found = run(mechanism, INVERSE, q, qd, qdd, base=base, wrenches=wrenches)
-    loads = np.array(np.broadcast_to(wrenches, (len(q), *wrenches.shape[1:])))
-    if not loads.shape[1]:
-        loads = np.zeros((len(q), mechanism.robot.bodies, 6))
+    loads = np.zeros((len(q), mechanism.robot.bodies, 6)) + (wrenches if wrenches.shape[1] else 0.0)
     for b, posture in enumerate(found.postures):
         loads[b] += np.einsum("k,kij->ij", found.force[b], _Loops.at(mechanism, posture).on_bodies)
     return joint_reactions_bodies(mechanism.robot, base, found.postures, found.velocity, found.acceleration, loads)
@@ -97,18 +95,21 @@ class _Loops(NamedTuple):
 
 
 def _bordered(
-    A: Array, right: Array, rows: Array, columns: Array, drives: NDArray[np.int64], qdd: Array | None
+    A: Array, right: Array, rows: Array, columns: Array, drives: NDArray[np.int64], quantity: Quantity, driven: Array
 ) -> Array:
     """Solve [A, −rowsᵀ; columns, 0] (x, λ) = right for known efforts or known accelerations of the drives.
 
-    `drives` are the indices in A of the actuated joints' equations and accelerations. If these are given as `qdd`, the
-    solution has their efforts instead. One step of refinement.
+    `drives` are the indices in A of the actuated joints' equations and accelerations. `driven` are their efforts for
+    the quantity "forward", otherwise their accelerations, and the solution has the efforts instead. One step of
+    refinement.
     """
     n, m = len(A), len(rows)
     whole = np.zeros((n + m, n + m))
     whole[:n, :n], whole[:n, n:], whole[n:, :n] = A, -rows.T, columns
-    if qdd is not None:
-        right = right - whole[:, drives] @ qdd
+    if quantity == "forward":
+        right[drives] += driven
+    else:
+        right = right - whole[:, drives] @ driven
         whole[:, drives] = 0.0
         whole[drives, drives] = -1.0
     factors = lu_factor(whole)
@@ -127,12 +128,8 @@ def _lagrange(
     found = np.empty((len(q), mechanism.n))
     for b, posture in enumerate(moved.postures):
         loops = _Loops.at(mechanism, posture, moved.velocity[b])
-        efforts = -bias[b]
-        if quantity == "forward":
-            efforts[actuated] += driven[b]
-        right = np.concatenate([efforts, -loops.drift])
-        known = driven[b] if quantity == "inverse" else None
-        found[b] = _bordered(W[b], right, loops.K, loops.K, actuated, known)[actuated]
+        right = np.concatenate([-bias[b], -loops.drift])
+        found[b] = _bordered(W[b], right, loops.K, loops.K, actuated, quantity, driven[b])[actuated]
     return found
 
 
@@ -151,21 +148,18 @@ def _free_bodies(
     for b, posture in enumerate(moved.postures):
         blocks = system.blocks(row_of(base, b), posture, moved.velocity[b], row_of(wrenches, b))
         loops = _Loops.at(mechanism, posture, moved.velocity[b])
-        on_bodies = loops.independent @ loops.on_bodies.reshape(
-            mechanism.constraints, -1
-        )  # G, bodies' components in a row
+        # G, bodies' components in a row
+        on_bodies = loops.independent @ loops.on_bodies.reshape(mechanism.constraints, -1)
         # r̈ = G a + drift', where drift' is the drift less G a at q̈ = 0
         still = np.linalg.solve(system.constraint_matrix(blocks.transfer).toarray(), blocks.drift.ravel())
         drift = loops.drift - on_bodies @ still
-        efforts = np.zeros(mechanism.robot.n)
-        if quantity == "forward":
-            efforts[mechanism.actuated] = driven[b]
-        right = np.concatenate([system.right_side(blocks.force, -blocks.drift, efforts), -drift])
+        balance = system.right_side(blocks.force, -blocks.drift, np.zeros(mechanism.robot.n))
+        right = np.concatenate([balance, -drift])
         A = system.matrix(blocks.transfer).toarray()
         rows, columns = np.zeros((2, len(on_bodies), len(A)))
         rows[:, system.force.ravel()] = on_bodies  # in the bodies' balances
         columns[:, motion] = on_bodies  # on their accelerations
-        x = _bordered(A, right, rows, columns, coordinates, None if quantity == "forward" else driven[b])
+        x = _bordered(A, right, rows, columns, coordinates, quantity, driven[b])
         found[b], reactions[b] = x[coordinates], x[system.force]
     return reactions if quantity == "reactions" else found
 

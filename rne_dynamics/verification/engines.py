@@ -216,10 +216,9 @@ def seconds_per_state(engine: Engine[Any], quantity: Quantity, robot: RigidRobot
     if not engine.offers(quantity):
         return None
     try:
-        engine.compute(quantity, robot, rows.first)
+        return smallest_time(lambda: engine.compute(quantity, robot, rows)) / len(rows.q)
     except SingularInertiaError:
         return None
-    return smallest_time(lambda: engine.compute(quantity, robot, rows)) / len(rows.q)
 
 
 def smallest_time(call: Callable[[], object]) -> float:

@@ -165,7 +165,7 @@ def test_quintic_ends_in_static_torques(shipped: Mechanism) -> None:
         assert torque == pytest.approx([0.0, upper + fore, fore], abs=1e-9)
 
 
-STARTS = {name: np.array(preset.start) for name, preset in PRESETS["pantograph"].items() if preset.to is None}
+STARTS = {name: np.array(preset.start) for name, preset in PRESETS["pantograph"].items() if not preset.to}
 VISCOUS = 5.0
 #: Starts of the second oscillation within half a degree of the printed one; the printed one first.
 NEAR = np.radians(np.vstack([np.zeros(3), RNG.uniform(-0.5, 0.5, (59, 3))]) + np.array([0.0, 0.0, 50.0]))

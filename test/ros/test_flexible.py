@@ -9,7 +9,7 @@ from sensor_msgs.msg import JointState
 
 import rne_dynamics as rne
 from rne_dynamics.cli.with_ros.demo_report import evaluate, evaluate_vibration
-from rne_dynamics.cli.with_ros.moves import pause, programmes, stable_bandwidth
+from rne_dynamics.cli.with_ros.moves import Plan, pause, programmes, stable_bandwidth
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.errors import ModelError
 from rne_dynamics.flexible.energy import tip_deflections
@@ -109,8 +109,8 @@ def test_the_controller_tracks_and_a_shaper_leaves_the_tip_quiet():
     )
     residual = []
     for recording, programme in zip(recordings, (plain, zv), strict=True):
-        tracking = evaluate(recording, programme.moves, rate, settle)
-        assert tracking.rms.max() < 5e-3
+        tracking = evaluate(recording, programme.moves, Plan(moves, ARM.effort_limit), rate, settle)
+        assert tracking.run.rms.max() < 5e-3
         residual.append(evaluate_vibration(ARM, recording, programme.moves, settle).residual)
     assert min(residual[0]) > 0.1, "without a shaper it shakes"
     assert max(residual[1]) < 0.1 * min(residual[0])

@@ -185,7 +185,7 @@ def follow_and_look(accepted: Accepted, now: Reference, rng: np.random.Generator
     motion.begin(at, now)
     started, asked = np.stack(motion.reference), np.stack(now)
     assert (np.abs(started - asked) <= 1e-9 * (1.0 + np.abs(asked).max())).all()
-    end = accepted.path.end - accepted.begin
+    end = accepted.path.duration - accepted.begin
     braked, slow = rng.random() < 0.1, rng.random() < 0.3
     times = np.sort(np.concatenate([rng.uniform(0.0, 1.1 * end, looks), accepted.path.knots - accepted.begin]))
     speeds = rng.random(len(times)) if slow else np.ones(len(times))

@@ -198,9 +198,8 @@ def run(args: argparse.Namespace) -> Answer:
     )
     figures = as_json(reports[0])
     if is_model_file(source):
-        figures["ok"] = all(report.ok for report in reports)
-        figures["urdf"] = as_json(reports[1]) if len(reports) > 1 else None
-        figures["mechanism"] = freedoms
+        urdf = as_json(reports[1]) if len(reports) > 1 else None
+        figures |= {"ok": all(report.ok for report in reports), "urdf": urdf, "mechanism": freedoms}
     failed = any(not report.ok or (args.strict and bool(report.of(Severity.WARNING))) for report in reports)
     parts = [part for report in reversed(reports) for part in _shown(report)]  # the model file last
     if freedoms is not None:
@@ -216,9 +215,8 @@ def run(args: argparse.Namespace) -> Answer:
 def check_urdf(source: Source) -> Report:
     """The report on a URDF, with findings on sizes of its links and on its dynamics."""
     examination = examine(source)
-    report = examination.report
     if examination.tree is None or examination.outline is None:
-        return report
+        return examination.report
     found = lint_dynamics(assemble(examination.tree), examination.outline)
     return _with(_with_sizes(examination, source), found)
 

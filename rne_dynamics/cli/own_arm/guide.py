@@ -114,8 +114,9 @@ def _guidance(args: argparse.Namespace) -> Guidance:
     if file is None and args.robot in (*shipped_robots(), *shipped_models()):
         file = share_file(f"config/{args.robot}.yaml")
     given: dict[str, Any] = {"model": "", "robot_description": "", **node_parameters(robot_source(args))}
-    names = f"{NAMESPACE}/{CONTROLLER}", f"{NAMESPACE}/{SIMULATOR}"
-    config = ArmConfig("", {}, {}) if file is None else ArmConfig.read(file, *names)
+    config = ArmConfig("", {}, {}) if file is None else ArmConfig.read(
+        file, f"{NAMESPACE}/{CONTROLLER}", f"{NAMESPACE}/{SIMULATOR}"
+    )  # fmt: skip
     report_left_out("guide", config.left_out)
     loaded = payload("--payload", args.payload)
     if loaded is not None:
@@ -138,9 +139,8 @@ def _guidance(args: argparse.Namespace) -> Guidance:
     start = _start(args, settings, config.simulator)
     _check_strength(settings, start)
     friction = bool(config.simulator.get("friction", True))
-    pushes = tuple(parse_push(text, robot) for text in args.push)
-    if not pushes:
-        pushes = (gentle_push(settings, start, friction=friction).push,)
+    given_pushes = tuple(parse_push(text, robot) for text in args.push)
+    pushes = given_pushes or (gentle_push(settings, start, friction=friction).push,)
     return Guidance(config, settings, friction, start, pushes, max(push.end for push in pushes) + args.after, rate)
 
 
@@ -161,10 +161,10 @@ def _check_strength(settings: Settings, start: Array) -> None:
 def _start(args: argparse.Namespace, settings: Settings, parameters: Mapping[str, Any]) -> Array:
     """Start position: of the command line, the parameter file, or inside the limits."""
     robot, limits = settings.robot, settings.limits
-    start, prefix = start_posture(robot, limits.margin), "initial_position."
-    configured = {k.removeprefix(prefix): float(v) for k, v in parameters.items() if k.startswith(prefix)}
-    known = {name: value for name, value in configured.items() if name in robot.joint_names}
-    for name, value in (known | positions("--start", args.start, robot)).items():
+    start = start_posture(robot, limits.margin)
+    places = {f"initial_position.{name}": name for name in robot.joint_names}
+    configured = {places[name]: float(value) for name, value in parameters.items() if name in places}
+    for name, value in (configured | positions("--start", args.start, robot)).items():
         j = robot.joint_index(name)
         if not limits.lower[j] <= value <= limits.upper[j]:
             raise ArgumentError(f"joint {name!r} starts at {value:g}; its limits are [{limits.lower[j]:.6g}, "

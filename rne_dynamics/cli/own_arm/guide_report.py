@@ -60,13 +60,9 @@ class Response(NamedTuple):
 class Guided:
     """The figures of a session; (n,) is one value a joint."""
 
+    recording: Recording
     #: Of each joint state, s from the beginning of the pushes' times; (samples,).
     time: Array
-    #: Positions and efforts then; (samples, n).
-    q: Array
-    effort: Array
-    #: Times, s, and the model's gravity torque, (messages, n).
-    gravity: tuple[Array, Array]
     #: Position when the first push begins, (n,).
     begin: Array
     #: To each push.
@@ -89,8 +85,8 @@ class Guided:
 
 def evaluate_guided(guidance: Guidance, recording: Recording) -> Guided:
     """Figures of a recorded session; what the arm sank before it counts from the start that it was to be held at."""
-    pushes, zero = guidance.pushes, recording.begins[0]
-    time, every = 1e-9 * (recording.stamps - zero).astype(np.float64), np.arange(guidance.robot.n)
+    pushes, every = guidance.pushes, np.arange(guidance.robot.n)
+    time = 1e-9 * (recording.stamps - recording.begins[0]).astype(np.float64)
     q, qd = recording.q, recording.qd
     last = max(p.end for p in pushes)
     before, after = time <= min(p.begin for p in pushes), time > last
@@ -100,13 +96,11 @@ def evaluate_guided(guidance: Guidance, recording: Recording) -> Guided:
     fast = (np.abs(qd) >= np.clip(AT_REST * fastest, SLOWEST_REST, FASTEST_REST)) & after[:, None]
     settled = np.where(fast.any(axis=0), len(time) - np.argmax(fast[::-1], axis=0), np.argmax(after))
     still, place = settled < len(time), np.minimum(settled, len(time) - 1)
-    stamps, values = recording.terms["gravity"]
     coasting = _motion(guidance, time, q, last, COARSE)
     steps = max(1, round((time[-1] - last) / COARSE))
     coast = np.abs(coasting.run(qd[_before(time, last)], np.zeros((steps, guidance.robot.n)))[1][-1])
     return Guided(
-        time=time, q=q, effort=recording.efforts, gravity=(1e-9 * (stamps - zero).astype(np.float64), values),
-        begin=q[before][-1],
+        recording, time=time, begin=q[before][-1],
         responses=tuple(_response(guidance, p, time, q, qd) for p in pushes if time[-1] > p.begin),
         sagged=np.abs(q[before] - guidance.start).max(axis=0), moved=away[np.argmax(np.abs(away), axis=0), every],
         rest=np.where(still, np.where(fast.any(axis=0), time[place] - last, 0.0), np.inf),
@@ -161,9 +155,13 @@ def guiding_figures(guidance: Guidance, guided: Guided | None, found: Verdict, *
 
 def plot_guided(path: Path, robot: RigidRobot, pushes: Sequence[Push], guided: Guided) -> None:
     """Write a figure of positions, and of efforts against gravity, with the pushes shaded; raises as `canvas`."""
-    names, units, time = robot.joint_names, joint_units(robot), guided.time
-    shown, away = panels(units), guided.q - guided.begin
-    curves = [Curve("effort", time, guided.effort, {}), Curve("gravity", *guided.gravity, DASHED)]
+    names, units, time, recording = robot.joint_names, joint_units(robot), guided.time, guided.recording
+    shown, away = panels(units), recording.q - guided.begin
+    stamps, gravity = recording.terms["gravity"]
+    curves = [
+        Curve("effort", time, recording.efforts, {}),
+        Curve("gravity", 1e-9 * (stamps - recording.begins[0]).astype(np.float64), gravity, DASHED),
+    ]
     drawn = [
         joint_rows("displacement", shown, names, time, away, unit="position", width=WIDE),
         joint_cells(names, units, range(robot.n), curves, float(guided.used.max())),
@@ -185,11 +183,11 @@ def guiding_verdict(guidance: Guidance, guided: Guided | None, done: GuidedRun) 
         return _not("refused", f"the arm was NOT guided: the controller does not let it move: {done.message}")
     if done.states and done.states[-1] != "floating":
         return _not("stopped", f"the controller STOPPED the arm: {done.message}")
-    reported = ""
-    if done.limited:
-        reported = f". The controller limited {done.limited} efforts: {done.limit or 'it gives no cause'}"
-    if done.refused:
-        reported += f". The controller refused {done.refused} joint states: {done.refusal}"
+    reports = (
+        (done.limited, f". The controller limited {done.limited} efforts: {done.limit or 'it gives no cause'}"),
+        (done.refused, f". The controller refused {done.refused} joint states: {done.refusal}"),
+    )
+    reported = "".join(text for count, text in reports if count)
     wrong = _wrong(guidance, guided, reported)
     if wrong is not None:
         return _not(wrong[0], f"the arm {wrong[1]}{reported}")

@@ -25,9 +25,11 @@ from rne_dynamics.cli.arguments import (
     robot_source,
     several,
     whole,
+    xacro_arguments,
 )
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.parts import read_parts
+from rne_dynamics.description.sources import is_model_file
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.description.urdf_writer import inertial_xml
 from rne_dynamics.dynamics.composite.momentum import composite_inertia
@@ -95,35 +97,29 @@ def _solid(make: Callable[..., Inertia]) -> tuple[str, str, list[Argument]]:
     return text.partition(";")[0], text, [*own, _MASS, _PLACE, *_COMMON]
 
 
-def _kind(text: str, *own: Argument) -> tuple[str, None, Sequence[Argument]]:
-    """Help and arguments of a kind of body."""
-    return text, None, own
-
-
 ARGUMENTS = (kinds("body", "BODY", {
     **{name: _solid(make) for name, make in SOLIDS.items()},
-    "mesh": _kind(
-        "the volume of a closed triangle mesh (STL, OBJ, PLY, ...)", argument("file", help="path of the mesh"),
+    "mesh": ("the volume of a closed triangle mesh (STL, OBJ, PLY, ...)", None, (
+        argument("file", help="path of the mesh"),
         argument("--scale", type=positive(), default=1.0, help="metres per unit of the file, 0.001 for millimetres"),
         group("", (
             flag("--repair", "fill small holes and correct triangles with trimesh"),
             flag("--hull", "use the convex hull: approximate, works for every mesh"),
         )), _MASS, _PLACE, *_COMMON,
-    ),
-    "composite": _kind(
-        "solids, meshes and holes listed in a YAML file",
+    )),
+    "composite": ("solids, meshes and holes listed in a YAML file", None, (
         argument("file", help="path of the part file; docs/descriptions.md describes its format"), _PLACE, *_COMMON,
-    ),
-    "robot": _kind(
-        "a link of a robot, or its subtree as one rigid body", *ROBOT,
+    )),
+    "robot": ("a link of a robot, or its subtree as one rigid body", None, (
+        *ROBOT,
         argument("--link", help="the link, and the frame of the result (default: the root link with its subtree)"),
         flag("--subtree", "include all descendants of the link"),
         several("--at", "JOINT=VALUE", "joint position: rad or m, or with a unit (90deg, 20mm); others at zero"),
         *_COMMON,
-    ),
-    "materials": _kind(
-        "materials of --material: densities, their sources, Young's moduli", flag("--json", "print them as JSON"),
-    ),
+    )),
+    "materials": ("materials of --material: densities, their sources, Young's moduli", None, (
+        flag("--json", "print them as JSON"),
+    )),
 }),)  # fmt: skip
 
 
@@ -166,7 +162,8 @@ def _body(args: argparse.Namespace) -> tuple[Inertia, str]:
 
 
 def _of_robot(args: argparse.Namespace) -> tuple[Inertia, str]:
-    robot = load_model(robot_source(args))
+    source = robot_source(args)
+    robot = load_model(source, mappings=xacro_arguments(args) if is_model_file(source) else None)
     if robot.kind != "arm":
         raise ArgumentError(f"{robot.name!r} has closed loops or flexible links; name the URDF of its tree")
     link = robot.tree.root if args.link is None else args.link
@@ -201,11 +198,10 @@ def describe(
     size = float(np.abs(principal.moments).max())
     box = equivalent_box(body.mass, principal.moments)
     centred = body.moved(np.eye(3), -body.com)
-    elsewhere = None
-    if about is not None:
-        point, rpy = about
-        there = body.about(point, rotation_rpy(*rpy))
-        elsewhere = {"point": list(point), "rpy": list(rpy), "inertia": there.tolist()}
+    elsewhere = None if about is None else {
+        "point": list(about[0]), "rpy": list(about[1]),
+        "inertia": body.about(about[0], rotation_rpy(*about[1])).tolist(),
+    }  # fmt: skip
     k = principal.symmetry_axis
     return {
         "name": name, "mass": body.mass, "com": body.com.tolist(), "inertia": body.inertia.tolist(),

@@ -39,9 +39,11 @@ def run(args: argparse.Namespace) -> Answer:
         for kind in (ARM, MECHANISM, FLEXIBLE, WHEEL)
     }
     more = found.pop(WHEEL)
-    parts: list[str | Rows] = [Rows(("ships", "names, with their moving joints"), list(found.items()), words=(0, 1))]
-    return Answer(rows, [*parts, f"of {WHEEL}, with their moving joints: {more}" if more
-                         else f"More robots by name (ur10, baxter, talos_reduced): {HOW_TO_GET}"])  # fmt: skip
+    return Answer(rows, [
+        Rows(("ships", "names, with their moving joints"), list(found.items()), words=(0, 1)),
+        f"of {WHEEL}, with their moving joints: {more}" if more
+        else f"More robots by name (ur10, baxter, talos_reduced): {HOW_TO_GET}",
+    ])  # fmt: skip
 
 
 def _robots() -> Iterator[dict[str, Any]]:

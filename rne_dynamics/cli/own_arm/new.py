@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import re
 import shlex
 import shutil
@@ -18,8 +17,9 @@ from rne_dynamics.advice import rne
 from rne_dynamics.cli.answer import Answer, Line
 from rne_dynamics.cli.arguments import MOST_SAMPLED, ROBOT, argument, flag, load_robot, real
 from rne_dynamics.cli.with_ros.moves import start_posture
-from rne_dynamics.control.felt_inertia import checked_damping, joint_inertia
+from rne_dynamics.control.felt_inertia import checked_damping, joint_inertia, rounded_down
 from rne_dynamics.control.gains import advised_bandwidth
+from rne_dynamics.control.motion.limits import described_velocity
 from rne_dynamics.control.thresholds import ASSUMED_RATE
 from rne_dynamics.description.sources import find, names_model_file
 from rne_dynamics.dispatch import closed, gravity_torque
@@ -94,12 +94,8 @@ def _path(args: argparse.Namespace) -> Path:
 def next_commands(args: argparse.Namespace, path: Path, settings: ArmSettings) -> list[str]:
     """The commands to go on with, as they can be typed here."""
     file = shlex.quote(str(path))
-    given = [shlex.quote(args.robot)]
-    for mapping in args.mappings:
-        given += ["--arg", shlex.quote(mapping)]
-    if args.lenient:
-        given.append("--lenient")
-    robot = " ".join(given)
+    mappings = [word for mapping in args.mappings for word in ("--arg", mapping)]
+    robot = shlex.join([args.robot, *mappings, *["--lenient"] * args.lenient])
     steps = [rne(f"check {robot}"), rne(f"guide {robot} --config {file}")]
     if shutil.which("ros2") and not args.lenient:
         source = shlex.quote(f"{'model' if names_model_file(args.robot) else 'urdf'}:={args.robot}")
@@ -198,8 +194,8 @@ _RATE = """\
 
 def file_text(s: ArmSettings, robot: str) -> str:
     """The parameter file of an arm; `robot` is what the command line named."""
-    names, w = [_name(joint) for joint in s.robot.joint_names], _down(advised_bandwidth(s.rate))
-    damping = [_n(_down(d)) for d in s.damping]
+    names, w = [_name(joint) for joint in s.robot.joint_names], rounded_down(advised_bandwidth(s.rate))
+    damping = [_n(rounded_down(d)) for d in s.damping]
 
     def each(values: Iterable[str]) -> str:
         return "\n".join(f"      {name}: {value}" for name, value in zip(names, values, strict=True))
@@ -254,14 +250,6 @@ def _n(value: float) -> str:
     return (mantissa if "." in mantissa else f"{mantissa}.0") + exponent + power
 
 
-def _down(value: float) -> float:
-    """Three digits, rounded down, so that what is stable stays so."""
-    if value <= 0.0:
-        return 0.0
-    step = 10.0 ** (math.floor(math.log10(value)) - 2)
-    return math.floor(value / step + 1e-9) * step
-
-
 #: Tolerances of turning and of sliding joints, in motion and at the goal, rad and m.
 _TURNING, _SLIDING = (0.1, 0.01), (0.02, 0.002)
 
@@ -290,28 +278,22 @@ class ArmSettings:
 
     def without(self, limit: str) -> list[str]:
         """Joints whose ``effort`` or ``velocity`` limit the description does not give."""
-        values = self.limits[limit]
-        return [name for name, value in zip(self.robot.joint_names, values, strict=True) if not np.isfinite(value)]
+        return [name for name, x in zip(self.robot.joint_names, self.limits[limit], strict=True) if not np.isfinite(x)]
 
     @property
     def notes(self) -> list[str]:
         """Missing parts of the description, and notes for the first motion, a sentence each."""
-        notes = []
-        if strong := self.without("effort"):
-            notes.append(
-                f"fill in limits.JOINT.effort of {', '.join(strong)}: the description gives no effort limit (or 0), "
-                "and controllers do not start without one"
-            )
-        if fast := self.without("velocity"):
-            notes.append(
-                f"fill in limits.JOINT.velocity of {', '.join(fast)}: the description gives no velocity limit, so "
-                "trajectories may be of any speed and setpoints are not followed"
-            )
-        if not self.friction:
-            notes.append("the description gives no joint friction, so friction_compensation has no effect")
+        strong, fast = self.without("effort"), self.without("velocity")
+        missing = (
+            (strong, f"fill in limits.JOINT.effort of {', '.join(strong)}: the description gives no effort limit (or "
+             "0), and controllers do not start without one"),
+            (fast, f"fill in limits.JOINT.velocity of {', '.join(fast)}: the description gives no velocity limit, so "
+             "trajectories may be of any speed and setpoints are not followed"),
+            (not self.friction, "the description gives no joint friction, so friction_compensation has no effect"),
+        )  # fmt: skip
         holding = gravity_torque(self.robot, self.start)
         rows = zip(self.robot.joint_names, holding, self.limits["effort"], joint_units(self.robot), strict=True)
-        return notes + [
+        return [note for holds, note in missing if holds] + [
             f"joint {name!r} needs {abs(held):.3g} {units.effort} to hold the start posture, more than its "
             f"effort limit of {limit:.3g}: check the masses, or the limit"
             for name, held, limit, units in rows if abs(held) > limit
@@ -327,10 +309,10 @@ def settings_of(whole: Robot, rate: float) -> ArmSettings:
             "sliding joints on a fixed base"
         )
     start = start_posture(robot)
-    limits = {"effort": robot.effort_limit, "velocity": robot.velocity_limit}
     return ArmSettings(
         robot, rate,
-        {what: np.where(limit > 0.0, limit, np.inf) for what, limit in limits.items()},
+        {"effort": np.where(robot.effort_limit > 0.0, robot.effort_limit, np.inf),
+         "velocity": described_velocity(robot)},
         checked_damping(robot, np.full(robot.n, -1.0), rate, "gains.{joint}.d").value,
         joint_inertia(robot, start).felt, start,
     )  # fmt: skip

@@ -142,8 +142,8 @@ def _geared(robot: RobotModel, start: Array) -> RobotModel:
     held = dict(zip(robot.joint_names, joint_inertia(robot, start).held, strict=True))
     joints = tuple(replace(joint, rotor_inertia=joint.rotor_inertia or float(held.get(joint.name, 0.0)))
                    for joint in robot.tree.joints)  # fmt: skip
-    made = assemble(replace(robot.tree, joints=joints), base=robot.base, gravity=robot.gravity)
-    return made.with_effort_limit(robot.effort_limit)
+    tree = replace(robot.tree, joints=joints)
+    return assemble(tree, base=robot.base, gravity=robot.gravity).with_effort_limit(robot.effort_limit)
 
 
 def _cases(args: argparse.Namespace, plant: ArmPlant) -> Mapping[str, Mismatch]:
@@ -214,8 +214,7 @@ def _summary(found: Comparison) -> list[str | Rows]:
         good = [r for r in results if not r.fault]
         rms = np.percentile([1e3 * r.rms_error for r in good], (50.0, 95.0, 100.0)) if good else [math.nan] * 3
         peak = max((1e3 * r.peak_error for r in good), default=math.nan)
-        rest = sum(r.stable for r in results)
-        rows.append([law, *(f"{x:.3g}" for x in (*rms, peak)), f"{rest} of {len(results)}"])
+        rows.append([law, *(f"{x:.3g}" for x in (*rms, peak)), f"{sum(r.stable for r in results)} of {len(results)}"])
     return [Rows(("law", "RMS median", "95 %", "worst", "peak", "came to rest"), rows, "errors, mrad or mm")]
 
 

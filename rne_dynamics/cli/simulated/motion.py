@@ -232,10 +232,8 @@ def refuse_unused(args: argparse.Namespace) -> None:
 
 def outputs(args: argparse.Namespace) -> list[Path]:
     """The files of --out and --record."""
-    paths = [output_file(path, tuple(SAVE), "--out") for path in args.out]
-    if args.record:
-        paths.append(output_file(args.record, (MCAP,), "--record"))
-    return paths
+    recorded = [(args.record, (MCAP,), "--record")] * bool(args.record)
+    return [output_file(*given) for given in [*((path, tuple(SAVE), "--out") for path in args.out), *recorded]]
 
 
 def base_motion(args: argparse.Namespace) -> SampledBase | None:
@@ -250,11 +248,11 @@ def base_motion(args: argparse.Namespace) -> SampledBase | None:
 class Preset(NamedTuple):
     """A simulation published in a paper: start of the actuated joints, rad or m, and duration, s.
 
-    `to` is the end of a quintic from rest to rest, None for free motion.
+    `to` is the end of a quintic from rest to rest, empty for free motion.
     """
 
     start: tuple[float, ...]
-    to: tuple[float, ...] | None
+    to: tuple[float, ...]
     seconds: float
 
 
@@ -265,10 +263,10 @@ def _degrees(*angles: float) -> tuple[float, ...]:
 #: By robot's name, then by the preset's: those of the pantograph of document 002.
 PRESETS = {
     "pantograph": {
-        "first": Preset(_degrees(0.0, -70.0, 0.0), None, 10.0),
-        "second": Preset(_degrees(0.0, 0.0, 50.0), None, 10.0),
+        "first": Preset(_degrees(0.0, -70.0, 0.0), (), 10.0),
+        "second": Preset(_degrees(0.0, 0.0, 50.0), (), 10.0),
         # the printed start of the second may be a misprint of this one: joint 2 hanging, as in the quintic's start
-        "second-hanging": Preset(_degrees(0.0, -90.0, 50.0), None, 10.0),
+        "second-hanging": Preset(_degrees(0.0, -90.0, 50.0), (), 10.0),
         "quintic": Preset(_degrees(0.0, -90.0, 0.0), _degrees(90.0, -45.0, -18.0), 5.0),
     }
 }
@@ -286,10 +284,8 @@ def apply_preset(args: argparse.Namespace, robot: str, joints: tuple[str, ...]) 
     refuse(ArgumentError, *((getattr(args, name), f"--preset sets the start and end of the motion; leave out --{name}")
                             for name in ("start", "to", "free")))  # fmt: skip
     preset = known[args.preset]
-    args.start = [f"{name}={value!r}" for name, value in zip(joints, preset.start, strict=True)]
-    args.free = preset.to is None
-    if preset.to is not None:
-        args.to = [f"{name}={value!r}" for name, value in zip(joints, preset.to, strict=True)]
-    if args.seconds is None:
-        args.seconds = preset.seconds
+    args.start, args.to = (
+        [f"{name}={value!r}" for name, value in zip(joints, ends, strict=False)] for ends in (preset.start, preset.to)
+    )
+    args.free, args.seconds = not preset.to, args.seconds or preset.seconds
     args.no_friction = args.no_stops = True

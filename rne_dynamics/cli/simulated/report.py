@@ -164,11 +164,8 @@ def _more_rows(log: Log) -> Iterator[Draw]:
 
 def tracking_figures(log: Log, plant: ArmPlant, *, ends: bool = False) -> dict[str, Any]:
     """Tracking per joint as plain values; rad or m, N·m or N; with `ends` also efforts and static efforts there."""
-    robot, q = plant.robot, log.q[[0, -1]]
-    if robot.kind == "flexible":
-        static = balance(robot, q, np.zeros_like(q), np.zeros_like(q)).tau
-    else:
-        static = gravity_torque(robot, q)
+    robot, q, rest = plant.robot, log.q[[0, -1]], np.zeros((2, log.q.shape[1]))
+    static = balance(robot, q, rest, rest).tau if robot.kind == "flexible" else gravity_torque(robot, q)
     there = {"effort_start": log.effort[0], "static_start": static[0], "effort_end": log.effort[-1],
              "static_end": static[1]} if ends else {}  # fmt: skip
     joints = records(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rne_dynamics.cli.answer import Answer, Verdict, check_files, draw_movie, progress
+from rne_dynamics.cli.answer import Answer, Verdict, check_files, progress
 from rne_dynamics.cli.arguments import (
     MOVIE,
     PAYLOAD,
@@ -64,7 +64,7 @@ from rne_dynamics.control.laws import DEFAULT_LAW, law_names
 from rne_dynamics.control.tracking_law import TrackingLaw
 from rne_dynamics.control.tracking_verdict import SMALL_TRAVEL, Run
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.figures.movie import Motion
+from rne_dynamics.figures.movie import Motion, write_movie
 from rne_dynamics.flexible.theory_range import BendingRangeWarning
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.recording.mcap_file import SUFFIX as MCAP
@@ -217,7 +217,8 @@ def _one(args: argparse.Namespace, robot: Robot, plant: ArmPlant, files: list[Pa
     motion = "free motion" if args.free else args.law.replace("_", " ")
     if args.movie:
         moved = Motion(f"{robot.name}: {motion}", log.time, log.q, log.reference_q, log.tree_q)
-        draw_movie(args.movie, robot, moved, quiet=args.json)
+        with progress(quiet=args.json) as update:
+            write_movie(args.movie, robot, moved, partial(update, "moving picture"))
     at_rest = plant.base_motion is None
     figures = free_figures(log) if args.free else tracking_figures(log, plant, ends=bool(args.to) and at_rest)
     if args.dae:
@@ -233,8 +234,7 @@ def _one(args: argparse.Namespace, robot: Robot, plant: ArmPlant, files: list[Pa
     if not at_rest:
         figures["base"] = base_figures(log, plant, None if args.free else not args.base_unknown)
     if log.flexible_links:
-        figures["links"] = tip_figures(log, ended)
-        figures["findings"] = list(log.findings)
+        figures |= {"links": tip_figures(log, ended), "findings": list(log.findings)}
         for finding in log.findings:
             print(f"rne simulate: warning: {finding}", file=sys.stderr)
     remarks = [f"{log.time[-1]:g} s simulated with {len(log.time)} control cycles.", *figures.get("findings", ())]
@@ -282,11 +282,9 @@ def _judged(args: argparse.Namespace, made: Rollout, law: TrackingLaw, log: Log,
         log.time, log.q, log.qd, log.error, log.effort, log.rms_error, np.ptp(log.q + log.error, axis=0),
         made.plant.robot.effort_limit, log.terms, mismatch=mismatch,
     )
-    compensation = law.friction_compensation
     return motion_verdict(
         law.robot, law.gains, measured, args.tolerance, flexible=bool(log.flexible_links),
-        compensated=0.0 if compensation is None else compensation.scale, friction=not args.no_friction,
-        feedforward=law.feedforward,
+        compensated=law.friction_scale, friction=not args.no_friction, feedforward=law.feedforward,
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from rich.text import Text
@@ -84,11 +84,11 @@ def _answer(args: argparse.Namespace, agreement: Agreement, own: dict[str, Any],
 def _verify_rigid(robot: RigidRobot, args: argparse.Namespace, progress: Progress) -> Answer:
     """Compare the formulations and measure times."""
     agreement = compare(robot, args.states, args.seed, loaded=not args.bare, progress=progress)
-    engines, rows = engines_of(robot), bare_states(robot, _TIMED_STATES, 0)
+    engines, states = engines_of(robot), bare_states(robot, _TIMED_STATES, 0)
     costs: list[dict[str, Any]] = []
     for k, engine in enumerate(engines):
         progress(f"times: {engine.name}", k / len(engines))
-        seconds = {quantity: seconds_per_state(engine, quantity, robot, rows) for quantity in _DRIVEN}
+        seconds = {quantity: seconds_per_state(engine, quantity, robot, states) for quantity in _DRIVEN}
         costs.append({"engine": engine.name, "title": engine.title, "document": engine.document, "seconds": seconds})
     tree = robot.open_tree
     report = {
@@ -102,18 +102,17 @@ def _verify_rigid(robot: RigidRobot, args: argparse.Namespace, progress: Progres
     pairs = [(a, b, [found.get((a, b, q)) for q in QUANTITIES]) for a, b in itertools.combinations(
         (engine.name for engine in engines), 2)]  # fmt: skip
     cells: list[list[str | Text]] = [[f"{a} / {b}", *map(_cell, row)] for a, b, row in pairs if any(row)]
-    return _answer(args, agreement, report, _rigid_parts(report), [Rows(("pair", *QUANTITIES), cells)], kinds)
-
-
-def _rigid_parts(report: dict[str, Any]) -> Iterator[str | Rows]:
-    loops = f", {report['loops']} loop{'s' * (report['loops'] > 1)}" if report["loops"] else ""
-    title = f"{report['robot']}: {report['n']} coordinates, {report['bodies']} bodies{loops}, {report['base']} base"
+    loops = f", {len(robot.loops)} loop{'s' * (len(robot.loops) > 1)}" if robot.loops else ""
     rows = [
         [cost["engine"], cost["title"], cost["document"], *map(_microseconds, cost["seconds"].values())]
-        for cost in report["engines"]
+        for cost in costs
     ]
-    yield Rows(("engine", "formulation", "document", *(f"{q}: µs" for q in _DRIVEN)), rows, title, words=range(3))
-    yield f"µs: one state in a batch of {_TIMED_STATES}"
+    headings = ("engine", "formulation", "document", *(f"{q}: µs" for q in _DRIVEN))
+    title = f"{robot.name}: {robot.n} coordinates, {tree.bodies} bodies{loops}, {tree.base} base"
+    parts: list[str | Rows] = [
+        Rows(headings, rows, title, words=range(3)), f"µs: one state in a batch of {_TIMED_STATES}",
+    ]  # fmt: skip
+    return _answer(args, agreement, report, parts, [Rows(("pair", *QUANTITIES), cells)], kinds)
 
 
 def _microseconds(seconds: float | None) -> str:

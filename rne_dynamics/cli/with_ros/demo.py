@@ -16,7 +16,6 @@ from rne_dynamics.cli.answer import (
     Picture,
     Verdict,
     check_files,
-    draw_movie,
     ended_by_sigterm,
     plot_file,
     plot_if_possible,
@@ -41,7 +40,6 @@ from rne_dynamics.cli.arguments import (
 )
 from rne_dynamics.cli.verdict import FLEXIBLE_TOLERANCE, TOLERANCE, motion_verdict, without_effort_limit
 from rne_dynamics.cli.with_ros.demo_report import (
-    Tracking,
     demo_figures,
     demo_parts,
     evaluate,
@@ -71,7 +69,7 @@ from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import is_model_file
 from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.figures.movie import Motion
+from rne_dynamics.figures.movie import Motion, write_movie
 from rne_dynamics.figures.style import figure_file
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.protocol import Robot
@@ -162,13 +160,13 @@ def run(args: argparse.Namespace) -> Answer:
         p._replace(moves=tuple(slowed(m, r.reports.speed or 1.0) for m in p.moves[: len(r.begins)]))
         for r, p in zip(recordings, planned, strict=True)
     )
-    trackings = [evaluate(r, p.moves, args.rate, settle) for r, p in zip(recordings, followed, strict=True)]
+    trackings = [evaluate(r, p.moves, plan, args.rate, settle) for r, p in zip(recordings, followed, strict=True)]
     verdict = min(
-        (_verdict(args, machine, plan, configured, bandwidth, tracking) for tracking in trackings),
+        (_verdict(args, machine, configured, bandwidth, tracking.run) for tracking in trackings),
         key=lambda v: (v.passed, -v.figures["rms_error"] / v.figures["tolerance"]),
     )  # fmt: skip
     tracking = trackings[0]
-    values = demo_figures(robot, plan, tracking, verdict)
+    values = demo_figures(robot, tracking, verdict)
     parts = demo_parts(robot, values)
     draw: Callable[[Path], None] = partial(plot_demo, robot=robot, tracking=tracking)
     if machine.kind == "flexible":
@@ -180,8 +178,11 @@ def run(args: argparse.Namespace) -> Answer:
     pictures: list[Picture] = [(draw, "Robot, positions with references, errors, and what the efforts consist of")]
     title = f"{robot.name}: three moves under computed torque over ROS 2"
     if args.movie:
-        motion = Motion(f"{robot.name}: computed torque over ROS 2", tracking.time, tracking.q, tracking.reference)
-        draw_movie(args.movie, machine, motion, quiet=args.json)
+        motion = Motion(
+            f"{robot.name}: computed torque over ROS 2", tracking.run.time, tracking.run.q, tracking.reference
+        )
+        with progress(quiet=args.json) as update:
+            write_movie(args.movie, machine, motion, partial(update, "moving picture"))
         pictures.append((args.movie, "The motion"))
     remark = (
         "Simulator and controller ran as two ROS 2 processes; a third one recorded their topics. Overruns of the "
@@ -191,21 +192,14 @@ def run(args: argparse.Namespace) -> Answer:
 
 
 def _verdict(
-    args: argparse.Namespace, machine: Robot, plan: Plan, configured: ConfiguredArm | None, bandwidth: float,
-    tracking: Tracking,
+    args: argparse.Namespace, machine: Robot, configured: ConfiguredArm | None, bandwidth: float, run: Run
 ) -> Verdict:
     """Whether the arm moved as asked and tracked in one run, and why not."""
-    robot, flexible, recording = machine.rigid, machine.kind == "flexible", tracking.recording
-    missed = recording.simulator["missed"]
-    measured = Run(
-        tracking.time, tracking.q, tracking.qd, tracking.error, tracking.applied, tracking.rms, plan.travel,
-        plan.effort_limit, tracking.terms, missed / max(1.0, missed + recording.simulator["answered"]),
-        recording.reports,
-    )
+    robot, flexible = machine.rigid, machine.kind == "flexible"
     gains, compensated, rubs = Gains.critically_damped(robot.n, bandwidth), 1.0, True
     if configured is not None:
         gains, compensated, rubs = configured.gains, configured.friction, configured.rubs
-    return motion_verdict(robot, gains, measured, args.tolerance, flexible=flexible, compensated=compensated,
+    return motion_verdict(robot, gains, run, args.tolerance, flexible=flexible, compensated=compensated,
                           friction=rubs, goals=not flexible)  # fmt: skip
 
 

@@ -16,7 +16,9 @@ import numpy as np
 from rne_dynamics.cli.answer import Rows, Verdict, records
 from rne_dynamics.cli.simulated.report import joint_table
 from rne_dynamics.cli.with_ros.moves import PLAIN, Move, Plan, Programme, vibrations
-from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
+from rne_dynamics.control.tracking_verdict import Run
+from rne_dynamics.control.trajectory import Quintic
+from rne_dynamics.dynamics.composite.momentum import subtree
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.figures.skeleton import draw_robot
@@ -32,37 +34,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Tracking:
-    """The figures of a demo; (samples, n), or one value a joint, (n,); rad or m, N·m or N."""
+    """The figures of a demo."""
 
     recording: Recording
-    #: Of each joint state from the first move's start to the end of the pause after the last one, s; (samples,).
-    time: Array
-    #: Measured positions and velocities, and desired positions, at those times.
-    q: Array
-    qd: Array
+    #: Joint states from the first move's start to the end of the pause after the last one; `rms` is of the moves and
+    #: the pauses.
+    run: Run
+    #: Desired positions at its times, rad or m, (samples, n).
     reference: Array
-    #: Root mean square of the error during the moves and the pauses, (n,).
-    rms: Array
-    #: The applied effort at those times.
-    applied: Array
-    #: The law's torque terms at those times by name.
-    terms: dict[str, Array]
     #: Joint states per second of wall-clock time.
     rate: float
-    #: Joint states in `rms`, and those that this listener did not receive.
+    #: Joint states in `run.rms`, and those that this listener did not receive.
     received: int
     lost: int
 
-    @property
-    def error(self) -> Array:
-        """Desired − measured; (samples, n)."""
-        return self.reference - self.q
 
-
-def evaluate(
-    recording: Recording, moves: tuple[Quintic | SampledTrajectory, ...], rate: float, settle: float
-) -> Tracking:
-    """Compare a recording with the moves that were sent, each followed by a pause of `settle` seconds.
+def evaluate(recording: Recording, moves: tuple[Move, ...], plan: Plan, rate: float, settle: float) -> Tracking:
+    """Compare a recording with the moves of a plan that were sent, each followed by a pause of `settle` seconds.
 
     The reference is sampled at the stamps of the joint states, so transport and this listener's timing do not affect
     the error. Longer pauses between the moves, which depend on the computer, do not count.
@@ -75,45 +63,49 @@ def evaluate(
     reference = np.array([moves[k].sample((stamp - begins[k]) * 1e-9).q for k, stamp in at])
     error = reference - q
     counts = np.array([stamp - begins[k] <= (moves[k].duration + settle) * 1e9 for k, stamp in at])
-    sent = recording.sent[window]
-    return Tracking(
-        recording, time=1e-9 * (stamps - begins[0]).astype(np.float64), q=q, qd=recording.qd[window],
-        reference=reference, rms=np.sqrt(np.mean(error[counts] ** 2, axis=0)), applied=recording.efforts[window],
-        terms={
+    sent, missed = recording.sent[window], recording.simulator["missed"]
+    run = Run(
+        1e-9 * (stamps - begins[0]).astype(np.float64), q, recording.qd[window], error, recording.efforts[window],
+        np.sqrt(np.mean(error[counts] ** 2, axis=0)), plan.travel, plan.effort_limit,
+        {
             name: np.array([np.interp(stamps, known, column) for column in values.T]).T
             for name, (known, values) in recording.terms.items()
         },
-        rate=float((len(sent) - 1) / ((sent[-1] - sent[0]) * 1e-9)),
+        missed / max(1.0, missed + recording.simulator["answered"]), recording.reports,
+    )  # fmt: skip
+    return Tracking(
+        recording, run, reference, rate=float((len(sent) - 1) / ((sent[-1] - sent[0]) * 1e-9)),
         received=int(np.sum(counts)), lost=int(np.sum(np.rint(np.diff(stamps) * 1e-9 * rate) - 1)),
     )  # fmt: skip
 
 
 def plot_demo(path: Path, robot: RigidRobot, tracking: Tracking) -> None:
     """Write a figure of the robot, positions and references, errors, and torque terms; raises as `canvas`."""
-    units, time, recording = joint_units(robot), tracking.time, tracking.recording
+    units, run, recording = joint_units(robot), tracking.run, tracking.recording
     terms = [
         Curve(name, 1e-9 * (stamps - recording.begins[0]).astype(np.float64), values, {"color": TERMS[name]})
         for name, (stamps, values) in recording.terms.items()
     ]
     draw_stack(
-        path, f"{robot.name}: three moves under computed torque over ROS 2", (0.0, time[-1]),
-        tracking_rows(panels(units), robot.joint_names, time, tracking.q, tracking.reference),
-        joint_cells(robot.joint_names, units, range(robot.n), terms, float(np.abs(tracking.applied).max())),
-        partial(draw_robot, robot=robot, time=time, q=tracking.q),
+        path, f"{robot.name}: three moves under computed torque over ROS 2", (0.0, run.time[-1]),
+        tracking_rows(panels(units), robot.joint_names, run.time, run.q, tracking.reference),
+        joint_cells(robot.joint_names, units, range(robot.n), terms, float(np.abs(run.effort).max())),
+        partial(draw_robot, robot=robot, time=run.time, q=run.q),
     )  # fmt: skip
 
 
-def demo_figures(robot: RigidRobot, plan: Plan, tracking: Tracking, verdict: Verdict) -> dict[str, Any]:
+def demo_figures(robot: RigidRobot, tracking: Tracking, verdict: Verdict) -> dict[str, Any]:
     """All figures as plain values, SI units."""
-    simulator, efforts = tracking.recording.simulator, np.abs(tracking.applied).max(axis=0)
+    simulator, run = tracking.recording.simulator, tracking.run
+    efforts = np.abs(run.effort).max(axis=0)
     return {
         "robot": robot.name,
         "tracked": verdict.passed,
         "verdict": verdict.as_plain(),
         "joints": records(
-            name=robot.joint_names, travel_asked=plan.travel, travel_made=np.ptp(tracking.q, axis=0),
-            rms_error=tracking.rms, largest_error=np.abs(tracking.error).max(axis=0), largest_effort=efforts,
-            effort_limit=plan.effort_limit, used=efforts / plan.effort_limit,
+            name=robot.joint_names, travel_asked=run.asked, travel_made=run.made, rms_error=run.rms,
+            largest_error=np.abs(run.error).max(axis=0), largest_effort=efforts, effort_limit=run.effort_limit,
+            used=efforts / run.effort_limit,
         ),
         "rate": tracking.rate,
         "reply_latency_p50": simulator["p50"],
@@ -192,12 +184,10 @@ def tip_position(arm: FlexibleArm, q: Array, tips: Array | None = None) -> Array
     none for rigid links. The next link must be fixed to the end of a flexible link.
     """
     poses, names = forward_kinematics(arm.robot, q), arm.robot.link_names
-    position, parent, way = poses.position[:, -1], {x.child: x.parent for x in arm.robot.tree.joints}, [names[-1]]
-    while way[-1] in parent:
-        way.append(parent[way[-1]])
+    position = poses.position[:, -1]
     # from the tip inwards: the motion of an end moves all links beyond it as one body
     for k, link in reversed([*enumerate(arm.flexible_links)]):
-        if tips is None or link.link not in way[1:]:
+        if tips is None or names[-1] not in subtree(arm.robot, link.link)[1:]:
             continue
         R, p = (part[:, names.index(link.link)] for part in (poses.rotation, poses.position))
         turned = np.cross(tips[:, k, 3:], np.einsum("bji,bj->bi", R, position - p) - link.tip)
@@ -218,7 +208,7 @@ def flexible_figures(
         "plans": [
             {
                 "name": p.name, "seconds_a_move": p.seconds, "largest_bend": v.largest_bend,
-                "residual": list(v.residual), "largest_rms_error": float(t.rms.max()),
+                "residual": list(v.residual), "largest_rms_error": float(t.run.rms.max()),
                 "missed_replies": int(t.recording.simulator["missed"]),
             }
             for p, t, v in zip(programmes, trackings, seen, strict=True)
@@ -260,7 +250,7 @@ def plot_flexible(
             axes.vlines(vibration.ends, 0.0, 1e3 * vibration.bent.max(), color=color_of(k), linestyle=":")
         axes.set_ylabel("tip deflection (mm)")
 
-    first = trackings[0]
-    rows = tracking_rows(panels(joint_units(arm)), arm.joint_names, first.time, first.q, first.reference)
+    run, reference = trackings[0].run, trackings[0].reference
+    rows = tracking_rows(panels(joint_units(arm)), arm.joint_names, run.time, run.q, reference)
     title = f"{arm.name}: joints in {programmes[0].name} moves, and the tip (dotted: end of a move)"
     draw_stack(path, title, (0.0, max(float(v.time[-1]) for v in seen)), [*rows, bends])

@@ -170,12 +170,10 @@ def _range(robot: RigidRobot, margin: Array | float) -> tuple[Array, Array, Arra
 def start_inside(robot: RigidRobot, margin: Array | float = 0.0) -> tuple[Array, Array]:
     """Start, and signed travel of the first move; (n,) each."""
     lower, upper, free = _range(robot, margin)
-    span, start = upper - lower, start_posture(robot, margin)
-    up = upper - free - start
-    down = start - lower - free
-    travel = np.minimum(TRAVEL, RANGE_USED * span)
+    start = start_posture(robot, margin)
+    up, down = upper - free - start, start - lower - free
     # different travels, so that the curves can be distinguished
-    travel = travel * np.linspace(1.0, 0.5, robot.n)
+    travel = np.minimum(TRAVEL, RANGE_USED * (upper - lower)) * np.linspace(1.0, 0.5, robot.n)
     return start, np.where(up >= down, np.minimum(travel, up), -np.minimum(travel, down))
 
 

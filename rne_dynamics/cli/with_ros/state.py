@@ -108,10 +108,7 @@ def reports(shown: list[RunningNode], models: Models) -> list[dict[str, Any]]:
 
 def level(node: RunningNode) -> int:
     """Level of the last status; -1 before the first one."""
-    if node.status is None:
-        return -1
-    raw = node.status.level
-    return raw[0] if isinstance(raw, bytes) else int(raw)
+    return -1 if node.status is None else int(node.status.level[0])
 
 
 def joints(node: RunningNode, model: RunningModel | str | None) -> list[dict[str, Any]]:

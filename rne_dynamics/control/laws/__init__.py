@@ -70,16 +70,15 @@ class LawKind(NamedTuple):
         if hasattr(make, "chosen"):
             values = make.chosen(robot, values)
         arguments: dict[str, Any] = {}
+        own = {"friction_compensation": friction, "rate": rate}
         for one in fields(make) if is_dataclass(make) else ():
             declared = one.metadata.get(DECLARED)
             if isinstance(declared, Parameter):
                 arguments[one.name] = values[one.name]
             elif declared is not None:
                 arguments[one.name] = Gains(**{key: values[key] for key in declared}, joint_names=robot.joint_names)
-            elif one.name == "friction_compensation":
-                arguments[one.name] = friction
-            elif one.name == "rate":
-                arguments[one.name] = rate
+            elif one.name in own:
+                arguments[one.name] = own[one.name]
         made: ControlLaw = make(robot, **arguments)
         return made
 

@@ -282,21 +282,25 @@ class CartesianImpedance(Springs):
             (self.mode not in ("impedance", "operational_space"),
              f"Cartesian impedance: mode is {self.mode!r}; allowed: impedance, operational_space"),
         )  # fmt: skip
-        checked: dict[str, Any] = {"tool": _vector(self.tool, "tool", -10.0, 3)}
-        for name, lowest in (("damping_ratio", LEAST_RATIO), ("bandwidth", 0.0), ("stiffness", -np.inf)):
-            checked[name] = _vector(getattr(self, name), name, lowest)
+        checked: dict[str, Any] = {"tool": _vector(self.tool, "tool", -10.0, 3)} | {
+            name: _vector(getattr(self, name), name, lowest)
+            for name, lowest in (("damping_ratio", LEAST_RATIO), ("bandwidth", 0.0), ("stiffness", -np.inf))
+        }
         for name in ("force_limit", "moment_limit"):
             check_number(getattr(self, name), f"Cartesian impedance: {name}", zero=True)
         springs = frozen_vector(self.null_space_stiffness, n, "null-space stiffness", names=robot.joint_names)
         shaped, given = self.mode == "operational_space", checked["stiffness"] >= 0.0
         if min(self.length, self.heaviest) <= 0.0 or not given.all():
             length, heaviest, stiffness = _usual(robot, link, checked["tool"])
-            checked["stiffness"] = _vector(np.where(given, checked["stiffness"], stiffness), "stiffness", 0.0)
-            checked["length"] = self.length if self.length > 0.0 else length
-            checked["heaviest"] = self.heaviest if self.heaviest > 0.0 else heaviest
+            checked |= {
+                "stiffness": _vector(np.where(given, checked["stiffness"], stiffness), "stiffness", 0.0),
+                "length": self.length if self.length > 0.0 else length,
+                "heaviest": self.heaviest if self.heaviest > 0.0 else heaviest,
+            }
         springs = frozen_vector(np.where(springs < 0.0, POSTURE * chosen_stiffness(robot), springs), n, "")
-        given = given | shaped
-        set_fields(self, **checked, link=link, null_space_stiffness=springs, given=given, rate=float(self.rate))
+        set_fields(
+            self, **checked, link=link, null_space_stiffness=springs, given=given | shaped, rate=float(self.rate)
+        )
         table, numbers = np.zeros((TABLE_ROWS, n)), np.zeros((_WRENCH + 2, 6))
         table[GAIN_P], table[SPEED], table[VISCOUS:SCALE] = springs, described_velocity(robot), self._friction.rows
         table[SCALE], table[STEEPNESS] = self.friction_scale, self.steepness
@@ -324,8 +328,7 @@ class CartesianImpedance(Springs):
             a, U = np.linalg.eigh(S @ J @ study.inverse @ JT @ S)
             U = np.diag(self.bandwidth) @ S @ U / np.sqrt(np.maximum(a, 1.0 / self.heaviest))[:, None, :]
             K = U @ np.swapaxes(U, 1, 2)
-        ratios = float(self.damping_ratio.min()), float(self.damping_ratio.max())
-        return Softening.of(study, JT @ K @ J, ratios, JT)
+        return Softening.of(study, JT @ K @ J, self.damping_ratio, JT)
 
     def apply_wrench(self, wrenches: Array) -> None:
         """As of `ControlLaw`; the limits of force and moment are for spring and wrench together."""

@@ -181,9 +181,7 @@ class DisturbanceObserver(ComputedTorque):
         if rested[0] == UNRESTED:
             rested[:] = UNRESTED if moving else np.inf
             return integral
-        rested += dt
-        if moving:
-            rested[:] = 0.0
+        rested[:] = 0.0 if moving else rested[0] + dt
         if rested[0] > SETTLING:
             return integral
         limited = self.memory[LIMITED] > 0.0

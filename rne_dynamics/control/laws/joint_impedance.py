@@ -157,8 +157,7 @@ class JointImpedance(Springs):
     @cached_property
     def softening(self) -> Softening:
         """Of its modes, in all postures."""
-        ratios = float(self.damping_ratio.min()), float(self.damping_ratio.max())
-        return Softening.of(posture_inertia(self.robot), np.diag(self.stiffness), ratios)
+        return Softening.of(posture_inertia(self.robot), np.diag(self.stiffness), self.damping_ratio)
 
     def check_rate(self, rate: float) -> tuple[str, ...]:
         """As of `ControlLaw`: joints whose stiffness was given and is softened, or less than friction hides."""

@@ -119,8 +119,7 @@ class PdGravity(TrackingLaw):
         answer = feedback(self.gains, q, qd, reference, integral)
         aim_qd = measured(reference.qd, n, "reference.qd")
         gravity, passive = holding_terms(self.robot, q, aim_qd, posture, base_motion)
-        friction = self.friction_torque(aim_qd, passive)
-        return TorqueTerms(np.zeros(n), np.zeros(n), gravity, friction, answer)
+        return TorqueTerms(np.zeros(n), np.zeros(n), gravity, self.friction_torque(aim_qd, passive), answer)
 
 
 LAW = PdGravity

@@ -62,11 +62,6 @@ class Points:
     #: Positions, and what the request has of velocities, and of accelerations; shape (1 to 3, points, m).
     rows: Array
 
-    def after(self, t: float) -> Points:
-        """Points later than `t`, s."""
-        later = self.times > t
-        return Points(self.columns, self.times[later], self.rows[:, later])
-
 
 def nanoseconds(time: Time, what: str) -> int:
     """A time or duration in ns; `TrajectoryError` where it is negative or its nanoseconds make a second."""
@@ -209,7 +204,12 @@ def accept_points(
     Other joints come to rest, and hold. A `header` in the past joins it where it would be by now, or at its next point.
     """
     start = nanoseconds(header, "the header's stamp") or motion.stamp
-    _check_clock(start, motion.stamp)
+    apart = (start - motion.stamp) / NANOSECONDS
+    if abs(apart) > CLOCKS_APART:
+        raise TrajectoryError(
+            f"its start is {apart:.0f} s away from the joint states' time; leave the header's stamp zero to start "
+            "at once"
+        )
     return accept_table(read_points(names, points, rules.limits.joints), start, motion, rules)
 
 
@@ -228,7 +228,9 @@ def accept_table(read: Points, start: int, motion: CurrentMotion, rules: Rules) 
         read, turns = _nearest(_ended(read, limits, blend_time, rules.moving_end), begin, now.q, limits)
         trajectory = _whole(read, begin, moving, limits, blend_time)
         if begin > 0.0 and away(trajectory.path.sample(begin).q, now.q, limits)[read.columns].any():
-            read, more = _nearest(read.after(begin), begin, now.q, limits)
+            later = read.times > begin
+            read = replace(read, times=read.times[later], rows=read.rows[:, later])
+            read, more = _nearest(read, begin, now.q, limits)
             turns = turns + more
             trajectory = _whole(read, begin, moving, limits, blend_time)
         base = trajectory.path if rules.leading is None else rules.leading(trajectory.path, read.columns, begin)
@@ -244,14 +246,6 @@ def accept_table(read: Points, start: int, motion: CurrentMotion, rules: Rules) 
     return Accepted(trajectory, start, begin, path, blend_time, limits, warning)
 
 
-def _check_clock(start: int, stamp: int) -> None:
-    apart = (start - stamp) / NANOSECONDS
-    if abs(apart) > CLOCKS_APART:
-        raise TrajectoryError(
-            f"its start is {apart:.0f} s away from the joint states' time; leave the header's stamp zero to start "
-            "at once"
-        )
-
 
 def _nearest(points: Points, begin: float, now: Array, limits: MotionLimits) -> tuple[Points, Array]:
     """The points of continuous joints by whole turns nearer to the arm at `begin`; those taken off them, (n,), rad."""
@@ -260,8 +254,7 @@ def _nearest(points: Points, begin: float, now: Array, limits: MotionLimits) -> 
         return points, off
     first, rows = points.rows[0, 0], points.rows.copy()
     if points.times[0] < begin:  # joined on the way
-        names = [limits.joints[j] for j in columns]
-        first = _sampled(points.times, rows, names).path.sample(begin).q
+        first = _sampled(points.times, rows, [limits.joints[j] for j in columns]).path.sample(begin).q
     off[columns] = 2.0 * np.pi * limits.turns_off(first, now[columns], columns)
     rows[0] -= off[columns]
     return replace(points, rows=rows), off

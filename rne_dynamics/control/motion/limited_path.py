@@ -111,9 +111,8 @@ def _replacement(c: Array, T: float, lower: float, upper: float, velocity: float
     rate = c[1:] * np.arange(1.0, ORDER) / T
     q, v, highest = _POSITIONS @ c, _VELOCITIES @ rate, HIGHEST * velocity
     ends = rate[0], rate.sum(), c[1:].sum() / T  # and on average
-    if not (lower - ROUNDING <= min(q[0], q[-1]) and max(q[0], q[-1]) <= upper + ROUNDING):
-        return None  # a point itself is beyond
-    if not (lower - FARTHEST_OUT <= q.min() and q.max() <= upper + FARTHEST_OUT):
+    points_inside = lower - ROUNDING <= min(q[0], q[-1]) and max(q[0], q[-1]) <= upper + ROUNDING
+    if not (points_inside and lower - FARTHEST_OUT <= q.min() and q.max() <= upper + FARTHEST_OUT):
         return None
     high, low = q.max() > upper + ROUNDING, q.min() < lower - ROUNDING
     turning = False

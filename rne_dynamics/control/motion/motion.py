@@ -13,7 +13,7 @@ from rne_dynamics.control.motion.limits import MotionLimits, Outcome, Tolerances
 from rne_dynamics.control.motion.path import DIP, Path, PathRate, distinct
 from rne_dynamics.control.motion.takeover import BlendedPath, PathCheck, check_start, in_path_time, takeover
 from rne_dynamics.control.parameters import check_number
-from rne_dynamics.control.thresholds import NANOSECONDS, RAMP
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.control.trajectory import SampledTrajectory
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
@@ -32,10 +32,9 @@ class Motion:
 
     def __init__(
         self, trajectory: SampledTrajectory | Path, start: int, tolerances: Tolerances, *, blend_time: float,
-        ramp: float = RAMP, limits: MotionLimits | None = None,
+        limits: MotionLimits | None = None,
     ) -> None:
-        for name, value in (("blend time", blend_time), ("ramp", ramp)):
-            check_number(value, f"the {name}", unit=" s")
+        check_number(blend_time, "the blend time", unit=" s")
         base = trajectory if isinstance(trajectory, Path) else trajectory.path
         if len(tolerances.joints) != base.coefficients.shape[2]:
             raise ControlError(
@@ -43,13 +42,12 @@ class Motion:
                 f"{base.coefficients.shape[2]}; they must agree"
             )
         self.start, self.tolerances, self.limits = start, tolerances, limits
-        self._blend_time, self._ramp = blend_time, ramp
-        self._base = base
+        self._blend_time, self._base = blend_time, base
         #: What is followed, in path time: the trajectory with the blend from what was followed before.
         self.path = BlendedPath(base, base.begin, np.zeros((0, *base.coefficients.shape[1:])), np.zeros(0))
         self._check: PathCheck | None = None
         self._limited, self._fastest = False, 1.0  # whether the limits have changed, and the rate that keeps them
-        self._rate = PathRate(start, 0.0, 1.0, ramp=ramp)
+        self._rate = PathRate(start, 0.0, 1.0)
         #: Whether it was braked and has come to rest.
         self.stopped = False
         self._stamp, self._s, self._braking = start, 0.0, False
@@ -75,7 +73,7 @@ class Motion:
             self._check.cycle(begin)
             self._fastest = self._check.rate
             rate = rate if moving.qd.any() else min(rate, self._fastest)
-        self._rate = PathRate(stamp, begin, rate, slope, self._ramp)
+        self._rate = PathRate(stamp, begin, rate, slope)
         self._stamp, self._s, self._braking, self.stopped, self._due = stamp, begin, False, False, None
         self._largest = np.zeros(1)
         self.reference = self.path.sample(begin, rate, slope)
@@ -96,7 +94,7 @@ class Motion:
         self._s = s
         self.stopped = self._braking and rate == 0.0
         self.reference = self.path.sample(self._s, rate, slope)
-        if self._due is None and self._s >= self.path.end:
+        if self._due is None and self._s >= self.path.duration:
             self._due = stamp + self.tolerances.goal_time * NANOSECONDS
         return self.reference
 
@@ -131,7 +129,7 @@ class Motion:
     @property
     def over(self) -> bool:
         """Whether the path's end is reached: the reference rests in the trajectory's last point."""
-        return self._s >= self.path.end
+        return self._s >= self.path.duration
 
     def judge(self, stamp: int, q: Array, qd: Array) -> Outcome | None:
         """Whether the motion has ended with the arm at `q`, `qd`, each (n,), at `stamp`, ns; None while it goes on."""
@@ -169,8 +167,10 @@ class Motion:
         if abs(off) <= position[j]:
             error = f"{fast:.4g} per second off the velocity of its {aim}; allowed is {velocity[j]:g} (of the request)"
         else:
-            parameter = f"constraints.{tolerances.joints[j]}.{aim}"
-            error = f"{off:.4g} off its {aim}; allowed is {position[j]:g} ({parameter}, or of the request)"
+            error = (
+                f"{off:.4g} off its {aim}; allowed is {position[j]:g} (constraints.{tolerances.joints[j]}.{aim}, or of "
+                "the request)"
+            )
         return f"joint {tolerances.joints[j]!r} is {error}"
 
 

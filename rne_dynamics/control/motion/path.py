@@ -15,16 +15,16 @@ import numpy as np
 
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.control_law import Reference, rows_reference
-from rne_dynamics.control.thresholds import HALVINGS, NANOSECONDS, RAMP
+from rne_dynamics.control.thresholds import HALVINGS, NANOSECONDS
 from rne_dynamics.model.inertia import Array, Rebuilt, set_fields
 
-#: Largest degree.
-DEGREE = 5
+#: Coefficients of a piece: degree five and below.
+ORDER = 6
 #: ROWS[d][i, k] = C(i, k) / C(d, k): from powers of a piece's own time in [0, 1] to its Bézier points, degree d.
-ROWS = np.zeros((DEGREE + 1, DEGREE + 1, DEGREE + 1))
-for _d in range(DEGREE + 1):
-    for _i in range(_d + 1):
-        ROWS[_d, _i, : _i + 1] = [math.comb(_i, k) / math.comb(_d, k) for k in range(_i + 1)]
+ROWS = np.array([
+    [[math.comb(i, k) / math.comb(d, k) if k <= i <= d else 0.0 for k in range(ORDER)] for i in range(ORDER)]
+    for d in range(ORDER)
+])
 
 
 class Departure(NamedTuple):
@@ -75,10 +75,6 @@ def leaves(c: Array, degree: int, length: float, lower: float, upper: float, poi
 # -- path of consecutive quintic polynomials in path time --------------------------------------------------------------
 
 
-#: Coefficients of a piece: degree five and below.
-ORDER = 6
-
-
 @dataclass(frozen=True, eq=False)
 class Path(Rebuilt):
     """Pieces of a desired motion; before the first and in the last it rests."""
@@ -90,16 +86,12 @@ class Path(Rebuilt):
     #: path's end at rest.
     coefficients: Array
     begin: float = field(init=False)
-    end: float = field(init=False)
+    #: Path time of the end, s; together with `sample` this makes it a `Trajectory`.
+    duration: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.knots.flags.writeable = self.coefficients.flags.writeable = False
-        set_fields(self, begin=float(self.knots[0]), end=float(self.knots[-1]))
-
-    @property
-    def duration(self) -> float:
-        """Path time of the end, s; together with `sample` this makes it a `Trajectory`."""
-        return self.end
+        set_fields(self, begin=float(self.knots[0]), duration=float(self.knots[-1]))
 
     def sample(self, s: float, rate: float = 1.0, slope: float = 0.0) -> Reference:
         """The reference at path time `s`, s, where path time runs at `rate` = ds/dt, which changes by `slope`, 1/s."""
@@ -175,6 +167,8 @@ def _evaluate_rows(coefficients: Array, knots: Array, times: Array, out: Array) 
 # -- rate of path time: follows a speed from 0 to 1 smoothly, without overshoot ----------------------------------------
 
 
+#: Time in which the rate of path time changes from 0 to 1 at its fastest, s: an arm at full speed then brakes softly.
+RAMP = 0.3
 #: Largest value of x (1 − x)²: how far a cubic goes on in the direction it starts with, of what it would in its time.
 DIP = 4.0 / 27.0
 

@@ -314,9 +314,8 @@ class FastestMotion:
         self, robot: RigidRobot, velocity: Array | None = None, effort: Array | None = None, rate: Array | None = None
     ) -> None:
         check_open_arm(robot)
-        assert isinstance(robot, RobotModel)
         self._robot = replace(
-            robot, velocity_limit=robot.velocity_limit if velocity is None else velocity,
+            robot.open_tree, velocity_limit=robot.velocity_limit if velocity is None else velocity,
             effort_limit=robot.effort_limit if effort is None else effort,
         )
         self._rate, self._share = rate, 1.0

@@ -44,15 +44,11 @@ class BlendedPath:
     offsets: Array
     #: Path time from which on each offset is zero, s; `begin` for none at all; shape (offsets,).
     until: Array
-    end: float = field(init=False)
+    #: Path time of the end, s; together with `sample` this makes it a `Trajectory`.
+    duration: float = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "end", max(self.base.end, self.begin, *self.until.tolist()))
-
-    @property
-    def duration(self) -> float:
-        """Path time of the end, s; together with `sample` this makes it a `Trajectory`."""
-        return self.end
+        object.__setattr__(self, "duration", max(self.base.duration, self.begin, *self.until.tolist()))
 
     @property
     def knots(self) -> Array:
@@ -153,11 +149,10 @@ def _departure(
                         b = until[k]
                 which = -1
                 for j in range(n):
-                    inside = 0 <= p < end
-                    c[:] = 0.0
-                    c[0] = coefficients[max(p, 0), 0, j]
-                    if inside:
-                        c[:] = coefficients[p, :, j]
+                    c[:] = coefficients[max(p, 0), :, j]
+                    if p < 0:
+                        c[1:] = 0.0  # it rests where the first piece begins
+                    else:
                         shift(c, a - knots[p])
                     for k in range(until.shape[0]):
                         if a < until[k]:

@@ -21,6 +21,7 @@ from rne_dynamics.cli.with_ros.demo_report import (
 from rne_dynamics.cli.with_ros.moves import (
     BENT,
     SAMPLED_GAIN,
+    Plan,
     Programme,
     bends_little,
     lively,
@@ -29,6 +30,7 @@ from rne_dynamics.cli.with_ros.moves import (
     stable_bandwidth,
     vibrations,
 )
+from rne_dynamics.control.tracking_verdict import Reports
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.flexible.energy import flexible_forward_kinematics, tip_deflections
@@ -136,6 +138,7 @@ def recorded():
         stamps=stamps, sent=stamps, q=q, qd=np.zeros_like(q), efforts=np.ones((len(stamps), 2)), begins=begins,
         terms={},
         simulator={"answered": 3500.0, "missed": 0.0, "overruns": 0.0, "p50": 1e-4, "p99": 2e-4}, ready={},
+        reports=Reports(),
         deflections=(stamps[received], tips[received]),
     )
     return arm, moves, settle, recording
@@ -157,7 +160,8 @@ def test_figures_table_and_picture(recorded, capsys, tmp_path):
     arm, moves, settle, recording = recorded
     plans = (Programme("plain", moves), Programme("zv", moves))
     trackings, seen = ([f(r) for r in (recording, recording)] for f in (
-        lambda r: evaluate(r, moves, 1000.0, settle), lambda r: evaluate_vibration(arm, r, moves, settle),
+        lambda r: evaluate(r, moves, Plan(moves, np.ones(2)), 1000.0, settle),
+        lambda r: evaluate_vibration(arm, r, moves, settle),
     ))
     figures = flexible_figures(arm, moves, 20.0, plans, trackings, seen)
     np.testing.assert_allclose(figures["plans"][1]["residual"], [0.008, 0.002], rtol=1e-3)

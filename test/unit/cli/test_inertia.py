@@ -195,3 +195,15 @@ def test_a_body_that_cannot_be_is_shown_as_such(tmp_path: Path, run_rne, figures
     report = figures("inertia", "robot", str(path), "--link", "a")
     assert report["physical"] is False
     assert report["equivalent_box"] is None
+
+
+def test_arguments_reach_the_xacro_file_of_a_model_file(figures, tmp_path) -> None:
+    pytest.importorskip("xacro")
+    (tmp_path / "arm.urdf.xacro").write_text(
+        '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:arg name="m" default="1"/><link name="a"/>'
+        '<link name="b"><inertial><mass value="$(arg m)"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+        '</inertial></link><joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>'
+    )
+    model = tmp_path / "arm.yaml"
+    model.write_text("urdf: arm.urdf.xacro\n")
+    assert figures("inertia", "robot", str(model), "--arg", "m:=3")["mass"] == 3.0

@@ -27,7 +27,7 @@ def test_drawn_loops_are_closed(name):
     assert [c.loop for c in drawn.closures if c.loop in placed] == placed
     for closure in drawn.closures:
         np.testing.assert_allclose(closure.a, closure.b, atol=1e-9)
-        ends = [end for bar in drawn.bars for end in (bar.start, bar.end)]
+        ends = [end for bar in drawn.points for end in bar]
         for side in (closure.a, closure.b):  # a bar of each of the two links leads there
             assert min(np.abs(end - side).max() for end in ends) < 1e-9 + 5e-3 * drawn.size
 

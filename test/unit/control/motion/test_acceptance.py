@@ -129,7 +129,7 @@ def test_a_last_point_that_moves_is_refused_or_followed_by_coming_to_rest():
         at_last, end = accepted.path.sample(1.0), accepted.path.sample(1.0 + BLEND)
         np.testing.assert_allclose(at_last.q, HERE + 0.2, rtol=1e-12)
         np.testing.assert_allclose(at_last.qd, [0.0, 0.3, -0.1], atol=1e-12)
-        assert accepted.path.end == 1.0 + BLEND
+        assert accepted.path.duration == 1.0 + BLEND
         assert not end.qd.any()
         np.testing.assert_allclose(end.q[1:], HERE[1:] + 0.2 + 0.5 * BLEND * np.array([0.3, -0.1]), rtol=1e-12)
         follow_and_look(accepted, REST, np.random.default_rng(0))

@@ -284,10 +284,8 @@ def test_the_largest_error_on_the_way_is_reported():
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])
-def test_a_blend_or_ramp_that_takes_no_time_is_refused(value):
+def test_a_blend_that_takes_no_time_is_refused(value):
     with pytest.raises(ControlError, match="the blend time is"):
         Motion(trajectory(), 0, Tolerances(JOINTS), blend_time=value)
-    with pytest.raises(ControlError, match="the ramp is"):
-        Motion(trajectory(), 0, Tolerances(JOINTS), blend_time=0.1, ramp=value)
     with pytest.raises(ControlError, match="for 1 joints, the trajectory has 3"):
         Motion(trajectory(), 0, Tolerances(("one",)), blend_time=0.1)

@@ -155,7 +155,7 @@ def test_the_effort_gate_holds_it_with_stable_damping():
     delay, hold = 0.004, GateHold(ARM, 100.0, weightless=False)
     q = ARM.neutral + np.array([1e-3, 0.0, 0.0])  # as encoders read it
     hold.follow(q, np.zeros(3))
-    hold.update_inertia(q, delay)
+    hold.effort(0.0, q, np.zeros(3), delay)
     inverse = joint_inertia(ARM, ARM.neutral, ARM.posture).inverse
     assert (hold.damping > 0.0).all()
     assert float(fastest_decay(inverse, hold.damping)) * delay <= 1.01 / CALM
