@@ -43,7 +43,6 @@ from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     BASE,
-    FLOATING,
     KIND,
     MULTIPLIER,
     PARENT,
@@ -100,9 +99,8 @@ def mass_matrix_kernel(arm: Arm, q: Array, M: Array) -> None:
     for i in range(bodies):
         X[i] = placement_at_turn(topology, parameters, i, q, turns[i])
         composite[i] = inertia_of(parameters, i)
-        if topology[i, KIND] != FLOATING:
-            iv = topology[i, VELOCITY_INDEX]
-            M[iv, iv] += parameters[i, MULTIPLIER] * parameters[i, MULTIPLIER] * parameters[i, ROTOR]
+        iv = topology[i, VELOCITY_INDEX]
+        M[iv, iv] += parameters[i, MULTIPLIER] * parameters[i, MULTIPLIER] * parameters[i, ROTOR]
     for i in range(bodies - 1, -1, -1):
         parent, kind, ratio = topology[i, PARENT], topology[i, KIND], gear(topology, parameters, i)
         for k in range(axes_of(kind)):

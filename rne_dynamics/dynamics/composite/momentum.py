@@ -35,9 +35,9 @@ from rne_dynamics.dynamics.kinematics.kinematics import (
     forward_kinematics,
     world_poses,
 )
-from rne_dynamics.errors import ArgumentError, ModelError, check_loaded
+from rne_dynamics.errors import ArgumentError, ModelError, check_loaded, refuse
 from rne_dynamics.model.inertia import Array, Inertia
-from rne_dynamics.model.layout import BASE, FLOATING, KIND, MASS, MOMENT, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
+from rne_dynamics.model.layout import BASE, KIND, MASS, MOMENT, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.pairs import (
     NONE,
@@ -60,12 +60,10 @@ def kinetic_energy_kernel(arm: Arm, q: Array, qd: Array, energy: Array) -> None:
     twice, V = 0.0, per_body(topology)
     V[BASE] = NONE
     for i in range(topology.shape[0]):
-        kind, iv = topology[i, KIND], topology[i, VELOCITY_INDEX]
         R, p = joint_placement(topology, parameters, i, q)
         V[i] = plus(into_child(R, p, V[topology[i, PARENT]]), joint_velocity(topology, parameters, i, qd))
-        if kind != FLOATING:
-            rate = parameters[i, MULTIPLIER] * qd[iv]
-            twice += parameters[i, ROTOR] * rate * rate
+        rate = parameters[i, MULTIPLIER] * qd[topology[i, VELOCITY_INDEX]]
+        twice += parameters[i, ROTOR] * rate * rate  # 0 of a floating joint
         (m, h, J), (v, w) = inertia_of(parameters, i), V[i]
         twice += m * dot(v, v) + 2.0 * dot(v, cross(w, h)) + dot(w, times(J, w))
     energy[0] = 0.5 * twice
@@ -266,10 +264,14 @@ def momentum(
 
 def check_point(point: ArrayLike | Literal["com"] | None, point_velocity: ArrayLike | None) -> None:
     """Refuse with `ArgumentError` a word that is not "com", and the velocity of a point that is not given."""
-    if isinstance(point, str) and point != "com":
-        raise ArgumentError(f'point is {point!r}; it must be "com", a point in the world, or None for its origin')
-    if point_velocity is not None and (point is None or isinstance(point, str)):
-        raise ArgumentError(f"point_velocity is given, but point is {point!r}; give the moving point in numbers too")
+    word = isinstance(point, str)
+    refuse(
+        ArgumentError,
+        (word and point != "com",
+         f'point is {point!r}; it must be "com", a point in the world, or None for its origin'),
+        (point_velocity is not None and (word or point is None),
+         f"point_velocity is given, but point is {point!r}; give the moving point in numbers too"),
+    )  # fmt: skip
 
 
 def check_mass(robot: RobotModel, mass: float) -> None:

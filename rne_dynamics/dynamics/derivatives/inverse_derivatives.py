@@ -62,7 +62,7 @@ from rne_dynamics.dynamics.kinematics.joint_motion import (
     unit_motion,
 )
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import BASE, FLOATING, KIND, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
+from rne_dynamics.model.layout import BASE, KIND, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.pairs import (
     Pair,
@@ -212,9 +212,8 @@ def derivatives_and_wrenches(arm: Arm, q: Array, qd: Array, qdd: Array, out: tup
             d_psi = motion_cross(V_parent, S)
             dd_psi = plus(motion_cross(dV_parent, S), motion_cross(V_parent, d_psi))
             rates[a] = d_psi, dd_psi, plus(d_psi, motion_cross(V[i], S))
-        if topology[i, KIND] != FLOATING:
-            iv = topology[i, VELOCITY_INDEX]
-            M[iv, iv] += parameters[i, MULTIPLIER] ** 2 * parameters[i, ROTOR]
+        iv = topology[i, VELOCITY_INDEX]
+        M[iv, iv] += parameters[i, MULTIPLIER] ** 2 * parameters[i, ROTOR]
     for i in range(bodies - 1, -1, -1):
         parent, ratio = topology[i, PARENT], gear(topology, parameters, i)
         body, P, T = composite[i]
