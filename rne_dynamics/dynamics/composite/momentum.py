@@ -243,22 +243,12 @@ def momentum(
     lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
     given, shape = world_vectors(lead, point=point, point_velocity=point_velocity)
     bodies = chosen_links(robot, links)
-    mass = float(bodies.mass.sum())
     _, p, h, linear, own = of_bodies(robot, bodies, lead, positions, velocities)
-
-    def lever(about: Array) -> Array:
-        """Σ m c from a point, mass times the way to the mass centre; small where that is near."""
-        from_point = bodies.mass[:-1, None] * (p - about[..., None, :]) + h
-        return np.asarray(from_point.sum(axis=-2) + bodies.moment[-1] - bodies.mass[-1] * about)
-
-    about = given.get("point", np.zeros(3))
-    if isinstance(point, str):
-        check_mass(robot, mass)
-        about = lever(about) / mass
+    about = given["point"] if "point" in given else reference_point(robot, bodies, point, p, h)
     # about P directly: by way of the world's origin, theorem 4.2, links far from it would lose digits
     angular = (own + np.cross(p - about[..., None, :], linear)).sum(axis=-2)
     if "point_velocity" in given:
-        angular = angular - np.cross(lever(about), given["point_velocity"])
+        angular = angular - np.cross(_lever(bodies, p, h, about), given["point_velocity"])
     return Momentum(np.broadcast_to(linear.sum(axis=-2), shape).copy(), np.broadcast_to(angular, shape).copy())
 
 
@@ -274,12 +264,24 @@ def check_point(point: ArrayLike | Literal["com"] | None, point_velocity: ArrayL
     )  # fmt: skip
 
 
-def check_mass(robot: RobotModel, mass: float) -> None:
-    """Refuse with `ModelError` the mass centre of links without mass."""
+def reference_point(
+    robot: RobotModel, bodies: BodySums, point: ArrayLike | Literal["com"] | None, p: Array, h: Array
+) -> Array:
+    """The world's origin, or for "com" the mass centre, p and h as from `of_bodies`; `ModelError` without mass."""
+    origin, mass = np.zeros(3), float(bodies.mass.sum())
+    if point is None:
+        return origin
     if not mass > 0.0:
         raise ModelError(
             f"the chosen links of robot {robot.name!r} have no mass, so they have no mass centre; give a point (m)"
         )
+    return _lever(bodies, p, h, origin) / mass
+
+
+def _lever(bodies: BodySums, p: Array, h: Array, about: Array) -> Array:
+    """Σ m c from a point, mass times the way to the mass centre; small where that is near."""
+    from_point = bodies.mass[:-1, None] * (p - about[..., None, :]) + h
+    return np.asarray(from_point.sum(axis=-2) + bodies.moment[-1] - bodies.mass[-1] * about)
 
 
 def world_vectors(
