@@ -23,8 +23,8 @@ from rne_dynamics.description.lint.findings import Finding, warning
 from rne_dynamics.description.markup import Element, parse_number
 from rne_dynamics.description.outline import INERTIAL_ELEMENTS, JOINT_ELEMENTS, UNBOUNDED
 from rne_dynamics.description.urdf_tree import rpy_of
-from rne_dynamics.model.inertia import skew
 from rne_dynamics.model.tree import JointKind
+from rne_dynamics.spatial.vector import from_quaternion
 
 _XACRO = "xacro:"
 
@@ -88,7 +88,7 @@ def _turned_by_rpy(element: Element, where: str) -> Iterator[Finding]:
     quaternion = [number for word in words if (number := parse_number(word)) is not None]
     if not len(words) == len(quaternion) == 4 or not 1e-3 < math.hypot(*quaternion) < 1e3:
         return
-    rpy = " ".join(map(repr, _rpy(*quaternion)))
+    rpy = " ".join(map(repr, rpy_of(np.reshape(from_quaternion(*quaternion), (3, 3)))))
     text = origin.attributes.pop("quat_xyzw")
     origin.attributes["rpy"] = rpy
     length = math.hypot(*quaternion)
@@ -97,12 +97,6 @@ def _turned_by_rpy(element: Element, where: str) -> Iterator[Finding]:
         origin.line, f"{where} <origin>",
         f"the rotation is given as quat_xyzw {text!r}{scaled}, which many readers ignore", f'write rpy="{rpy}"',
     )
-
-
-def _rpy(x: float, y: float, z: float, w: float) -> tuple[float, float, float]:
-    """Roll, pitch and yaw of a quaternion of any length, rad."""
-    K = skew((x, y, z))
-    return rpy_of(np.eye(3) + 2.0 / (x * x + y * y + z * z + w * w) * (w * K + K @ K))
 
 
 def _without_limits(joint: Element, where: str) -> Iterator[Finding]:
