@@ -318,17 +318,12 @@ def operator_matrices(
     base = packed_base(robot, base_motion, lead)
     form = OperatorForm(robot, base, positions, velocities, bodies_wrenches(robot, wrenches, lead))
     bodies, size = robot.bodies, 6 * robot.bodies
-    blocks, columns, start = [], [], [0]
-    for i, parent in enumerate(robot.topology[:, PARENT].tolist()):
-        if parent >= 0:
-            blocks.append(-form.transfer[0, i])
-            columns.append(parent)
-        blocks.append(np.eye(6))
-        columns.append(i)
-        start.append(len(columns))
-    gamma = csr_array(bsr_array((np.array(blocks), columns, start), shape=(size, size)))
+    parents = robot.topology[:, PARENT]
+    on_base = parents < 0
+    start = np.cumsum([0, *~on_base])
+    X = csr_array(bsr_array((form.transfer[0, ~on_base], parents[~on_base], start), shape=(size, size)))
+    gamma = csr_array((np.ones(size), np.arange(size), np.arange(size + 1))) - X
     gamma.eliminate_zeros()
-    on_base = robot.topology[:, PARENT] < 0
     of_base = np.zeros((bodies, 6))
     of_base[on_base] = form.transfer[0, on_base] @ base[0, :6]
     return OperatorMatrices(
