@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import COMPILED, helper
+from rne_dynamics.compiling.jit import helper
 
 Vector = tuple[float, float, float]
 Matrix = tuple[float, float, float, float, float, float, float, float, float]
@@ -202,18 +202,10 @@ def rotate_symmetric(R: Matrix, S: Symmetric) -> Symmetric:
     )
 
 
-if COMPILED:
-
-    @helper
-    def cos_sin(angle: float) -> tuple[float, float]:
-        """(cos θ, sin θ)."""
-        return math.cos(angle), math.sin(angle)
-
-else:
-
-    def cos_sin(angle: float) -> tuple[float, float]:
-        """(cos θ, sin θ); NaN for infinity as where it is compiled, which math's functions raise `ValueError` for."""
-        return np.cos(angle), np.sin(angle)
+@helper
+def cos_sin(angle: float) -> tuple[float, float]:
+    """(cos θ, sin θ); NaN for infinity in plain Python too, which math's functions raise `ValueError` for."""
+    return np.cos(angle), np.sin(angle)
 
 
 #: Sine below which a rotation is a small one, or half a turn.
