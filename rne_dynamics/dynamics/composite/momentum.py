@@ -21,7 +21,6 @@ from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.kinematics.jacobian import ANGULAR, BODY_MOTIONS, LINEAR, WORK_COLUMNS, add_column
 from rne_dynamics.dynamics.kinematics.joint_motion import (
     axes_of,
-    gear,
     inertia_of,
     joint_placement,
     joint_velocity,
@@ -374,7 +373,6 @@ def centroidal_batch(topology: NDArray[np.int64], parameters: Array, q: Array, c
             for k in range(axes_of(kind)):
                 S = motion_at(turned(R, unit_motion(place_of(kind, k))), subtract(slice_vector(center[b], 0), p))
                 linear, angular = momentum_of(composite[i], S)
-                ratio = gear(topology, parameters, i)
-                add_column(A[b], topology[i, VELOCITY_INDEX] + k, ratio, linear, angular)
+                add_column(A[b], topology[i, VELOCITY_INDEX] + k, parameters[i, MULTIPLIER], linear, angular)
             if parent != BASE:
                 composite[parent] = plus_rigid(composite[parent], composite[i])
