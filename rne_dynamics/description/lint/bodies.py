@@ -39,20 +39,16 @@ def lint_link(link: NamedElement) -> Iterator[Finding]:
     where = f"{link.where} <inertial>"
     yield from lint_children(inertial, where, INERTIAL_ELEMENTS, once=tuple(INERTIAL_ELEMENTS))
     yield from lint_origin(inertial, where)
-    yield from _lint_centre(inertial, where)
-    mass = yield from _mass(inertial, link.where)
-    moments = yield from _moments(inertial, link.where)
-    if mass is not None and moments is not None:
-        yield from _lint_body(inertial, link.where, mass, moments)
-
-
-def _lint_centre(inertial: Element, where: str) -> Iterator[Finding]:
     origin = inertial.at("origin")
     if (distance := math.hypot(*origin.numbers.get("xyz", ()))) > FARTHEST:
         yield warning(
             origin.line, f"{where} <origin>", f"the mass centre is {distance:g} m from the link's frame",
             "convert from millimetres if that is what it is",
         )
+    mass = yield from _mass(inertial, link.where)
+    moments = yield from _moments(inertial, link.where)
+    if mass is not None and moments is not None:
+        yield from _lint_body(inertial, link.where, mass, moments)
 
 
 def _mass(inertial: Element, where: str) -> Reading[float | None]:
