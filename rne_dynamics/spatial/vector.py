@@ -160,6 +160,19 @@ def from_quaternion(x: float, y: float, z: float, w: float) -> Matrix:
 
 
 @helper
+def quaternion_times(
+    a: tuple[float, float, float, float], b: tuple[float, float, float, float]
+) -> tuple[float, float, float, float]:
+    """The quaternion of the rotation b first, then a; both (x, y, z, w)."""
+    return (
+        a[3] * b[0] + b[3] * a[0] + a[1] * b[2] - a[2] * b[1],
+        a[3] * b[1] + b[3] * a[1] + a[2] * b[0] - a[0] * b[2],
+        a[3] * b[2] + b[3] * a[2] + a[0] * b[1] - a[1] * b[0],
+        a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2],
+    )
+
+
+@helper
 def add_matrix(A: Matrix, B: Matrix) -> Matrix:
     """A + B."""
     return (

@@ -60,6 +60,7 @@ from rne_dynamics.spatial.vector import (
     cross,
     dot,
     from_quaternion,
+    quaternion_times,
     rotate,
     scale,
     subtract,
@@ -267,10 +268,7 @@ def integrate_configuration_kernel(arm: Arm, q: Array, step: Array, out: Array) 
         p = add(slice_vector(q, iq), rotate(from_quaternion(x, y, z, w), moved))
         c = np.cos(0.5 * angle)
         s = scale(half_sinc, phi)
-        X = w * s[0] + x * c + y * s[2] - z * s[1]
-        Y = w * s[1] + y * c + z * s[0] - x * s[2]
-        Z = w * s[2] + z * c + x * s[1] - y * s[0]
-        W = w * c - x * s[0] - y * s[1] - z * s[2]
+        X, Y, Z, W = quaternion_times((x, y, z, w), (*s, c))
         norm = np.sqrt(X * X + Y * Y + Z * Z + W * W)
         out[iq], out[iq + 1], out[iq + 2] = p
         out[iq + 3], out[iq + 4], out[iq + 5], out[iq + 6] = X / norm, Y / norm, Z / norm, W / norm
