@@ -88,7 +88,7 @@ def _turned_by_rpy(element: Element, where: str) -> Iterator[Finding]:
     quaternion = [number for word in words if (number := parse_number(word)) is not None]
     if not len(words) == len(quaternion) == 4 or not 1e-3 < math.hypot(*quaternion) < 1e3:
         return
-    rpy = " ".join(map(repr, rpy_of(np.reshape(from_quaternion(*quaternion), (3, 3)))))
+    rpy = " ".join(map(repr, _rpy(*quaternion)))
     text = origin.attributes.pop("quat_xyzw")
     origin.attributes["rpy"] = rpy
     length = math.hypot(*quaternion)
@@ -97,6 +97,11 @@ def _turned_by_rpy(element: Element, where: str) -> Iterator[Finding]:
         origin.line, f"{where} <origin>",
         f"the rotation is given as quat_xyzw {text!r}{scaled}, which many readers ignore", f'write rpy="{rpy}"',
     )
+
+
+def _rpy(x: float, y: float, z: float, w: float) -> tuple[float, float, float]:
+    """Roll, pitch and yaw of a quaternion of any length, rad."""
+    return rpy_of(np.reshape(from_quaternion(x, y, z, w), (3, 3)))
 
 
 def _without_limits(joint: Element, where: str) -> Iterator[Finding]:
