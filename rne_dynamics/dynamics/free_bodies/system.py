@@ -48,19 +48,9 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, PARENT, PRISMATIC, VELOCITY_INDEX, columns
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.cholesky import SINGULAR
-from rne_dynamics.spatial.pairs import (
-    NONE,
-    acceleration_at,
-    gyroscopic,
-    minus_load,
-    pair_at,
-    put_pair,
-    scaled,
-    slice_pair,
-    turned_back,
-)
+from rne_dynamics.spatial.pairs import NONE, pair_at, plus, put_pair
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
-from rne_dynamics.spatial.vector import add, cross, rotate_back, scale
+from rne_dynamics.spatial.vector import ZERO, add, cross, rotate_back, scale, times
 
 # columns of the motion array, one row a body: R and p in the parent, the body's own ω, and the velocity of its origin
 # and its angular velocity relative to the parent; all in the body's axes except p
@@ -101,8 +91,10 @@ def free_body_kernel(
     joint's velocity, and a base's prescribed motion, gives, and `force` (bodies, 6) with the wrench less the gyroscopic
     terms.
     """
+    loaded = wrenches.shape[0] > 0
     for i in range(topology.shape[0]):
-        parent, kind = topology[i, PARENT], topology[i, KIND]
+        parent = topology[i, PARENT]
+        kind = topology[i, KIND]
         R, p = matrix_at(motion, i, ROTATION), vector_at(motion, i, POSITION)
         for k in range(3):
             row = (R[k], R[3 + k], R[6 + k])
@@ -110,8 +102,13 @@ def free_body_kernel(
             put(transfer, i, 9 + 3 * k, cross(p, row))
 
         w_parent = slice_vector(base, 3) if parent < 0 else vector_at(motion, parent, ANGULAR)
-        a_parent = slice_pair(base, 6) if parent < 0 else NONE
-        pull, turn = turned_back(R, acceleration_at(a_parent, w_parent, p))
+        pull = cross(w_parent, cross(w_parent, p))
+        turn = ZERO
+        if parent < 0:
+            dw_base = slice_vector(base, 9)
+            pull = add(pull, add(slice_vector(base, 6), cross(dw_base, p)))
+            turn = rotate_back(R, dw_base)
+        pull = rotate_back(R, pull)
         w = rotate_back(R, w_parent)
         v_joint, w_joint = pair_at(motion, i, RELATIVE)
         if kind != FLOATING:  # what violates the joint does not count
@@ -119,8 +116,12 @@ def free_body_kernel(
         pull = add(pull, cross(add(scale(2.0, w), w_joint), v_joint))
         put_pair(drift, i, 0, (pull, add(turn, cross(w, w_joint))))
 
-        F = minus_load(gyroscopic(inertia_of(parameters, i), vector_at(motion, i, ANGULAR)), wrenches, i)
-        put_pair(force, i, 0, scaled(-1.0, F))
+        _, h, J = inertia_of(parameters, i)
+        w = vector_at(motion, i, ANGULAR)
+        F = cross(w, cross(h, w)), cross(times(J, w), w)
+        if loaded:
+            F = plus(F, pair_at(wrenches, i, 0))
+        put_pair(force, i, 0, F)
 
 
 Integers = NDArray[np.int64]
