@@ -150,13 +150,11 @@ def _change_of_actuated(packed: Packed, target: Array, q: Array, way: Array) -> 
 @routine
 def tangent(packed: Packed, work: Work, target: Array, q: Array, way: Array) -> float:
     """Fill `way`: rates of all joints when the actuated ones start towards `target`; returns the largest."""
-    n = q.shape[0]
-    asked, closing, passive = np.empty(n), np.empty(work.residual.shape[0]), np.empty(n)
-    _change_of_actuated(packed, target, q, asked)
-    matrix_times(work.K, asked, closing)
+    closing, passive = np.empty(work.residual.shape[0]), np.empty(q.shape[0])
+    _change_of_actuated(packed, target, q, way)
+    matrix_times(work.K, way, closing)
     passive_answer(packed, work, closing, passive)
-    for j in range(n):
-        way[j] = asked[j] + passive[j]
+    add_scaled(way, 1.0, passive)
     return largest_change(packed, way)
 
 

@@ -182,13 +182,10 @@ def _turning(E: Matrix, blocked: tuple[bool, bool, bool], axis: int, w: Vector) 
     closed and nowhere else.
     """
     after, last = (axis + 1) % 3, (axis + 2) % 3
-    if blocked[after] and blocked[last]:
-        return _turn_back(E, axis, -1, w)
-    if blocked[last]:
-        return _turn_back(E, axis, after, w)
-    if blocked[after]:
-        return _turn_back(E, axis, last, w)
-    return _square_axes(E, last, after, w)
+    if not (blocked[after] or blocked[last]):
+        return _square_axes(E, last, after, w)
+    free = last if blocked[after] else after
+    return _turn_back(E, axis, -1 if blocked[after] and blocked[last] else free, w)
 
 
 @kernel

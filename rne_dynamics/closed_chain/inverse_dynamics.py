@@ -42,6 +42,7 @@ from rne_dynamics.dynamics.declared.arguments import (
     Wrenches,
     as_floats,
     bodies_wrenches,
+    moved_wrench,
     packed_base,
     state_arrays,
 )
@@ -49,7 +50,7 @@ from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.dynamics.newton_euler.joint_reactions import JointReactions, joint_reactions
 from rne_dynamics.errors import ArgumentError, SingularInertiaError, index_of
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import LoopFrame, Mechanism
+from rne_dynamics.model.mechanism import Mechanism
 
 ClosedMethod = Literal["walker_orin", "constraint_forces", "tree_coordinates"]
 
@@ -163,21 +164,14 @@ class ClosedInverse:
             cut = self.cuts[..., k, :]
             R = cut[..., TURN_OF_B:PLACE_OF_B].reshape(*cut.shape[:-1], 3, 3)
             force, moment, place = cut[..., :3], cut[..., MOMENT_ON_B:TURN_OF_B], cut[..., PLACE_OF_B:]
-            turned = np.einsum("...ji,...j->...i", R, force), np.einsum("...ji,...j->...i", R, moment)
-            for frame, on_it in (
-                (loop.b, _at_link(loop.b, *turned)),
-                (loop.a, -_at_link(loop.a, force, moment + np.cross(place, force))),
-            ):
+            on_b = np.einsum("...ji,...j->...i", R, force), np.einsum("...ji,...j->...i", R, moment)
+            on_a = -force, -(moment + np.cross(place, force))
+            for frame, wrench in ((loop.b, on_b), (loop.a, on_a)):
+                on_it = moved_wrench(frame.rotation, frame.position, np.concatenate(wrench, axis=-1))
                 loads[frame.link] = loads[frame.link] + on_it if frame.link in loads else on_it
         return joint_reactions(
             self.mechanism.robot, self.q, self.qd, self.qdd, wrenches=loads, base_motion=self.base_motion
         )
-
-
-def _at_link(frame: LoopFrame, force: Array, moment: Array) -> Array:
-    """A wrench at a loop frame's origin in its axes, moved to its link's frame."""
-    there = force @ frame.rotation.T
-    return np.concatenate([there, moment @ frame.rotation.T + np.cross(frame.position, there)], axis=-1)
 
 
 def closed_inverse(

@@ -120,13 +120,10 @@ def loop_clusters(mechanism: Mechanism) -> list[list[int]]:
     groups: list[tuple[set[int], list[int]]] = []
     for k in range(len(mechanism.loops)):
         joints, loops = _joints_on(mechanism, k) & passive, [k]
-        apart = []
-        for other in groups:
-            if other[0] & joints:
-                joints, loops = joints | other[0], other[1] + loops
-            else:
-                apart.append(other)
-        groups = [*apart, (joints, loops)]
+        for other in [group for group in groups if group[0] & joints]:
+            groups.remove(other)
+            joints, loops = joints | other[0], other[1] + loops
+        groups.append((joints, loops))
     return sorted(sorted(loops) for _, loops in groups)
 
 

@@ -55,8 +55,6 @@ def start_rows(mechanism: Mechanism, start: Start, lead: tuple[int, ...]) -> tup
     if start is None or isinstance(start, str):
         return mechanism.posture.reshape(1, -1), start is not None
     array = tree_vectors(mechanism, "start", start)
-    if array.ndim == 1:
-        return array.reshape(1, -1).copy(), False
     try:
         return np.array(np.broadcast_to(array, (*lead, array.shape[-1])), order="C").reshape(-1, array.shape[-1]), False
     except ValueError:

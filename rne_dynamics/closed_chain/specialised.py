@@ -31,6 +31,7 @@ from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import ROTATION_A, ROTATION_B, Mechanism
 from rne_dynamics.spatial.householder import to_front
+from rne_dynamics.spatial.rows import product
 from rne_dynamics.straight_line.recipe import Iteration, Recipe
 
 if TYPE_CHECKING:  # with LLVM
@@ -156,10 +157,7 @@ def _rounded(packed: Packed) -> Packed:
 
 def _in_order(A: Array, top: int, m: int, n: int, j: int, pivots: NDArray[np.int64], place: int) -> float:
     """As `to_front` without exchanging columns, which the factorization of a full rank does not need."""
-    square = 0.0
-    for i in range(top + j, top + m):
-        square += A[i, j] * A[i, j]
-    return square
+    return product(A[top + j : top + m, j], A[top + j : top + m, j])
 
 
 #: Part of the largest entry below which an entry is zero at every posture.

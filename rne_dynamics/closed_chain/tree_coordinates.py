@@ -283,8 +283,7 @@ def closed_mass_matrix_helper(packed: Packed, q: Array, T: Array, M: Array) -> N
     for k in range(actuated):
         for i in range(n):
             if T[i, k] != 0.0:
-                for c in range(k + 1):
-                    M[k, c] += T[i, k] * moved[c, i]
+                add_scaled(M[k, : k + 1], T[i, k], moved[: k + 1, i])
         M[:k, k] = M[k, :k]
 
 

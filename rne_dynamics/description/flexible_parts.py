@@ -130,8 +130,6 @@ class FlexibleEntry:
     modal: ModalLink | None
     #: Whether the tip load of the beam is its whole subtree.
     carries: bool
-    #: Whether the URDF's inertia is that of the hub only.
-    hub: bool
 
     @property
     def where(self) -> str:
@@ -192,7 +190,7 @@ def flexible_arm(
     """
     added: dict[str, Inertia] = {}
     for entry in entries:
-        if entry.hub:
+        if value_of(entry.given, "inertial", None) == HUB:  # the URDF's inertia is that of the hub only
             part = entry.modal if entry.beam is None else (yield from _modal(entry, entry.beam))
             if part is None:
                 return None
@@ -229,8 +227,7 @@ def flexible_arm(
 
 def _entry(link: str, entry: Marked, where: str, file: str) -> Reading[FlexibleEntry | None]:
     given: dict[str, Marked] = entry.value
-    hub = value_of(given, "inertial", None) == HUB
-    described = FlexibleEntry(link, entry.line, given, None, None, False, hub)
+    described = FlexibleEntry(link, entry.line, given, None, None, False)
     if "modal" in given:
         more = [key for key in given if key not in ("link", "modal", "inertial")]
         if more:

@@ -67,6 +67,10 @@ class Element:
                 return child
         return None
 
+    def at(self, tag: str) -> Element:
+        """The first child of a tag; where there is none, an element without content in the line of this one."""
+        return self.first(tag) or Element(tag, {}, self.line)
+
     def number(self, attribute: str, default: float) -> float:
         """One of the `numbers`; a default where the attribute is not given."""
         return self.numbers.get(attribute, (default,))[0]

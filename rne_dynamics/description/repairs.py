@@ -23,8 +23,8 @@ from rne_dynamics.description.lint.findings import Finding, warning
 from rne_dynamics.description.markup import Element, parse_number
 from rne_dynamics.description.outline import INERTIAL_ELEMENTS, JOINT_ELEMENTS, UNBOUNDED
 from rne_dynamics.description.urdf_tree import rpy_of
-from rne_dynamics.model.inertia import skew
 from rne_dynamics.model.tree import JointKind
+from rne_dynamics.spatial.vector import from_quaternion
 
 _XACRO = "xacro:"
 
@@ -36,10 +36,9 @@ def repair(root: Element) -> Iterator[Finding]:
         where = f"{element.tag} {element.attributes.get('name', '')!r}"
         if element.tag == "link":
             yield from _cleaned(element, where, ("inertial",))
-            inertial = element.first("inertial")
-            if inertial is not None:
-                yield from _cleaned(inertial, f"{where} <inertial>", tuple(INERTIAL_ELEMENTS))
-                yield from _turned_by_rpy(inertial, f"{where} <inertial>")
+            inertial = element.at("inertial")
+            yield from _cleaned(inertial, f"{where} <inertial>", tuple(INERTIAL_ELEMENTS))
+            yield from _turned_by_rpy(inertial, f"{where} <inertial>")
         elif element.tag == "joint":
             yield from _cleaned(element, where, tuple(JOINT_ELEMENTS))
             yield from _turned_by_rpy(element, where)
@@ -82,8 +81,8 @@ def _same(a: Element, b: Element) -> bool:
 
 def _turned_by_rpy(element: Element, where: str) -> Iterator[Finding]:
     """Replace a valid quat_xyzw without rpy by rpy; the checks report an invalid one."""
-    origin = element.first("origin")
-    if origin is None or "quat_xyzw" not in origin.attributes or "rpy" in origin.attributes:
+    origin = element.at("origin")
+    if "quat_xyzw" not in origin.attributes or "rpy" in origin.attributes:
         return
     words = origin.attributes["quat_xyzw"].split()
     quaternion = [number for word in words if (number := parse_number(word)) is not None]
@@ -102,14 +101,13 @@ def _turned_by_rpy(element: Element, where: str) -> Iterator[Finding]:
 
 def _rpy(x: float, y: float, z: float, w: float) -> tuple[float, float, float]:
     """Roll, pitch and yaw of a quaternion of any length, rad."""
-    K = skew((x, y, z))
-    return rpy_of(np.eye(3) + 2.0 / (x * x + y * y + z * z + w * w) * (w * K + K @ K))
+    return rpy_of(np.reshape(from_quaternion(x, y, z, w), (3, 3)))
 
 
 def _without_limits(joint: Element, where: str) -> Iterator[Finding]:
     """Write limits that stand for none as `UNBOUNDED`."""
-    limit, kind = joint.first("limit"), joint.attributes.get("type", "").strip()
-    if limit is None or kind in (JointKind.FIXED.value, JointKind.FLOATING.value):
+    limit, kind = joint.at("limit"), joint.attributes.get("type", "").strip()
+    if kind in (JointKind.FIXED.value, JointKind.FLOATING.value):
         return
     where, none = f"{where} <limit>", f"{UNBOUNDED:.0f}"
     value = {name: parse_number(text) for name, text in limit.attributes.items()}

@@ -168,9 +168,7 @@ def path_from(name: str, file: str) -> str | Path:
 
 def names_model_file(source: SourceLike) -> bool:
     """Whether `load_model` reads a source as a model file; `DescriptionError` for an invalid URI."""
-    if isinstance(source, Source):
-        return is_model_file(source)
-    if isinstance(source, bytes) or (isinstance(source, str) and is_text(source)):
+    if isinstance(source, (Source, bytes)) or (isinstance(source, str) and is_text(source)):
         return is_model_file(read_source(source))
     if not isinstance(source, (str, os.PathLike)):
         return False

@@ -51,14 +51,6 @@ def build_tree(outline: Outline, rotors: Mapping[str, float]) -> KinematicTree:
     )
 
 
-def _numbers(element: Element | None, attribute: str, default: tuple[float, ...]) -> tuple[float, ...]:
-    return default if element is None else element.numbers.get(attribute, default)
-
-
-def _number(element: Element | None, attribute: str, default: float) -> float:
-    return default if element is None else element.number(attribute, default)
-
-
 def _bound(limit: Element, attribute: str, default: float) -> float:
     value = limit.number(attribute, default)
     return math.copysign(math.inf, value) if abs(value) >= UNBOUNDED else value
@@ -68,17 +60,14 @@ def _link(link: NamedElement) -> TreeLink:
     inertial = link.element.first("inertial")
     if inertial is None:
         return TreeLink(link.name)
-    mass = _number(inertial.first("mass"), "value", 0.0)
-    origin, moments = inertial.first("origin"), inertial.first("inertia")
-    com = np.array(_numbers(origin, "xyz", _ZERO))
-    if moments is None:
-        return TreeLink(link.name, Inertia(mass, com))
+    origin, moments = inertial.at("origin").numbers, inertial.at("inertia")
     inertia = symmetric(moments.number(key, 0.0) for key in INERTIAL_ELEMENTS["inertia"])
-    rpy = _numbers(origin, "rpy", _ZERO)
+    rpy = origin.get("rpy", _ZERO)
     if any(rpy):
         R = rotation_rpy(*rpy)
         turned = R @ inertia @ R.T
         inertia = 0.5 * (turned + turned.T)
+    mass, com = inertial.at("mass").number("value", 0.0), np.array(origin.get("xyz", _ZERO))
     return TreeLink(link.name, Inertia(mass, com, inertia))
 
 
@@ -87,31 +76,28 @@ def _range(joint: JointOutline, limit: Element) -> tuple[float, float]:
     if joint.kind not in LIMITED:
         return -math.inf, math.inf
     lower, upper = _bound(limit, "lower", 0.0), _bound(limit, "upper", 0.0)
-    safety = joint.element.first("safety_controller")
-    if safety is None:
-        return lower, upper
+    safety = joint.element.at("safety_controller")
     soft = safety.number("soft_lower_limit", -math.inf), safety.number("soft_upper_limit", math.inf)
     return narrowed_limits(lower, upper, *soft) or (lower, upper)
 
 
 def _joint(outline: Outline, joint: JointOutline, rotor: float) -> TreeJoint:
     element, kind = joint.element, joint.kind
-    origin = element.first("origin")
-    R, p = rotation_rpy(*_numbers(origin, "rpy", _ZERO)), np.array(_numbers(origin, "xyz", _ZERO))
+    origin = element.at("origin").numbers
+    R, p = rotation_rpy(*origin.get("rpy", _ZERO)), np.array(origin.get("xyz", _ZERO))
     if kind in (JointKind.FIXED, JointKind.FLOATING):  # its other elements are ignored and not checked
         return TreeJoint(joint.name, kind, joint.parent, joint.child, R, p, rotor_inertia=rotor)
-    limits, dynamics = Limits(), element.first("dynamics")
+    limits, dynamics = Limits(), element.at("dynamics")
     limit = element.first("limit")
     if limit is not None:
         velocity, effort = (_bound(limit, name, math.inf) for name in ("velocity", "effort"))
         limits = Limits(*_range(joint, limit), velocity, effort)
-    coulomb = _number(dynamics, "friction", 0.0)
-    mimic = element.first("mimic") if mimic_holds(outline, joint) else None
-    follows = None
-    if mimic is not None:
+    coulomb, follows = dynamics.number("friction", 0.0), None
+    if mimic_holds(outline, joint):
+        mimic = element.at("mimic")
         multiplier, offset = mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
         follows = Mimic(mimic.attributes["joint"], multiplier, offset)
     return TreeJoint(
-        joint.name, kind, joint.parent, joint.child, R, p, np.array(_numbers(element.first("axis"), "xyz", _X)), limits,
-        Friction(_number(dynamics, "damping", 0.0), coulomb, coulomb), rotor, follows,
+        joint.name, kind, joint.parent, joint.child, R, p, np.array(element.at("axis").numbers.get("xyz", _X)), limits,
+        Friction(dynamics.number("damping", 0.0), coulomb, coulomb), rotor, follows,
     )

@@ -29,6 +29,14 @@ from rne_dynamics.errors import DescriptionError, MissingDependencyError
 _log = logging.getLogger(__name__)
 #: Longest text of xacro's in a message, characters.
 _LONGEST = 300
+#: Computing time, s; the largest published robots take 2 s on a slow computer.
+SECONDS = 7
+#: Longest time, s, on a busy computer, or of a file on a network.
+PATIENCE = 120.0
+#: Address space of the process, bytes.
+MEMORY = 800_000_000
+_REFUSED = 3
+_END = "end its macros by <xacro:if>, make its expressions smaller, or give the URDF it expands to"
 
 
 def expand_xacro(path: Path, data: bytes, mappings: Mapping[str, str]) -> bytes:
@@ -43,10 +51,27 @@ def expand_xacro(path: Path, data: bytes, mappings: Mapping[str, str]) -> bytes:
         raise MissingDependencyError(
             f"{path}: xacro is not installed; `{install_ros('xacro', 'xacro')}`, or give the URDF it expands to"
         )
-    urdf, said = expand(path, mappings)
-    if said:
-        _log.info("%s: xacro says: %s", path, " ".join(said.split()))
-    return urdf
+    words = [sys.executable, "-m", __name__, str(path), json.dumps({k: str(v) for k, v in mappings.items()})]
+    root = str(Path(__file__).resolve().parents[2])
+    places = [root, *(place for place in sys.path if place and place != root)]
+    try:
+        done = subprocess.run(
+            words, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=False,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise DescriptionError(f"{path}: xacro has not ended after {PATIENCE:g} s; {_END}") from None
+    said = done.stderr.decode("utf-8", "replace")
+    if done.returncode == 0:
+        if said:
+            _log.info("%s: xacro says: %s", path, " ".join(said.split()))
+        return done.stdout
+    last = (said.strip().splitlines() or ["no message"])[-1][:200]
+    reasons = {
+        _REFUSED: done.stdout.decode("utf-8", "replace"),
+        -signal.SIGXCPU: f"{path}: xacro has not ended after {SECONDS} s of computing; {_END}",
+    }
+    raise DescriptionError(reasons.get(done.returncode, f"{path}: xacro ended with {done.returncode} ({last}); {_END}"))
 
 
 def expanded(path: Path, mappings: Mapping[str, str]) -> bytes:
@@ -105,39 +130,6 @@ def _refusal(xacro: ModuleType, path: Path, error: BaseException) -> Description
         return DescriptionError(f"{file}: argument {said!r} is not given{by}; give it: --arg {said}:=VALUE "
                                 "(in Python mappings)")  # fmt: skip
     return DescriptionError(f"{file}: {said[:_LONGEST]}{by}; correct the file")
-
-
-#: Computing time, s; the largest published robots take 2 s on a slow computer.
-SECONDS = 7
-#: Longest time, s, on a busy computer, or of a file on a network.
-PATIENCE = 120.0
-#: Address space of the process, bytes.
-MEMORY = 800_000_000
-_REFUSED = 3
-_END = "end its macros by <xacro:if>, make its expressions smaller, or give the URDF it expands to"
-
-
-def expand(path: Path, mappings: Mapping[str, str]) -> tuple[bytes, str]:
-    """The URDF that a xacro file expands to, and what xacro says; `DescriptionError` where there is none."""
-    words = [sys.executable, "-m", __name__, str(path), json.dumps({k: str(v) for k, v in mappings.items()})]
-    root = str(Path(__file__).resolve().parents[2])
-    places = [root, *(place for place in sys.path if place and place != root)]
-    try:
-        done = subprocess.run(
-            words, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=False,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise DescriptionError(f"{path}: xacro has not ended after {PATIENCE:g} s; {_END}") from None
-    said = done.stderr.decode("utf-8", "replace")
-    if done.returncode == 0:
-        return done.stdout, said
-    last = (said.strip().splitlines() or ["no message"])[-1][:200]
-    reasons = {
-        _REFUSED: done.stdout.decode("utf-8", "replace"),
-        -signal.SIGXCPU: f"{path}: xacro has not ended after {SECONDS} s of computing; {_END}",
-    }
-    raise DescriptionError(reasons.get(done.returncode, f"{path}: xacro ended with {done.returncode} ({last}); {_END}"))
 
 
 def main() -> int:

@@ -37,15 +37,15 @@ from numpy.typing import ArrayLike, NDArray
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale, solved_accelerations
 from rne_dynamics.dynamics.declared.arguments import BaseMotion, Wrenches, bodies_wrenches, packed_base, state_arrays
-from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_placement
+from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_placement, joint_speed
 from rne_dynamics.errors import ArgumentError, refuse
 from rne_dynamics.model.body_inertia import generalized_inertia, rotor_inertia
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
+from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.pairs import gyroscopic, put_pair
 from rne_dynamics.spatial.rows import slice_vector
-from rne_dynamics.spatial.vector import ZERO, add, cross, rotate_back, scale
+from rne_dynamics.spatial.vector import add, cross, rotate_back
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -84,26 +84,15 @@ def velocity_terms_kernel(
     From the base's motion (12,), q̇ (n,), X (bodies, 6, 6), p (bodies, 3) and the bodies' velocities V (bodies, 6).
     """
     for i in range(topology.shape[0]):
-        parent = topology[i, PARENT]
-        kind, iv = topology[i, KIND], topology[i, VELOCITY_INDEX]
-        X = transfer[i]
+        parent, X = topology[i, PARENT], transfer[i]
         Rt = (X[0, 0], X[1, 0], X[2, 0], X[0, 1], X[1, 1], X[2, 1], X[0, 2], X[1, 2], X[2, 2])
         w_parent = slice_vector(base, 3) if parent < 0 else slice_vector(velocity[parent], 3)
         w = slice_vector(velocity[i], 3)
+        # of a one-axis joint the components of ω across its axis count, which are the same before and behind it
+        before = rotate_back(Rt, w_parent) if topology[i, KIND] == FLOATING else w
+        _, (dv, dw) = joint_speed(topology, parameters, i, qd, before)
         a = rotate_back(Rt, cross(w_parent, cross(w_parent, slice_vector(arm[i], 0))))
-        dw = ZERO
-        if kind == FLOATING:
-            v_joint, w_joint = slice_vector(qd, iv), slice_vector(qd, iv + 3)
-            w_before = rotate_back(Rt, w_parent)
-            a = add(a, cross(add(scale(2.0, w_before), w_joint), v_joint))
-            dw = cross(w_before, w_joint)
-        else:
-            rate = parameters[i, MULTIPLIER] * qd[iv]
-            if kind == PRISMATIC:
-                a = (a[0] + 2.0 * w[1] * rate, a[1] - 2.0 * w[0] * rate, a[2])
-            else:
-                dw = (w[1] * rate, -w[0] * rate, 0.0)
-        put_pair(acceleration, i, 0, (a, dw))
+        put_pair(acceleration, i, 0, (add(a, dv), dw))
         put_pair(force, i, 0, gyroscopic(inertia_of(parameters, i), w))
 
 
@@ -318,17 +307,12 @@ def operator_matrices(
     base = packed_base(robot, base_motion, lead)
     form = OperatorForm(robot, base, positions, velocities, bodies_wrenches(robot, wrenches, lead))
     bodies, size = robot.bodies, 6 * robot.bodies
-    blocks, columns, start = [], [], [0]
-    for i, parent in enumerate(robot.topology[:, PARENT].tolist()):
-        if parent >= 0:
-            blocks.append(-form.transfer[0, i])
-            columns.append(parent)
-        blocks.append(np.eye(6))
-        columns.append(i)
-        start.append(len(columns))
-    gamma = csr_array(bsr_array((np.array(blocks), columns, start), shape=(size, size)))
+    parents = robot.topology[:, PARENT]
+    on_base = parents < 0
+    start = np.cumsum([0, *~on_base])
+    X = csr_array(bsr_array((form.transfer[0, ~on_base], parents[~on_base], start), shape=(size, size)))
+    gamma = csr_array((np.ones(size), np.arange(size), np.arange(size + 1))) - X
     gamma.eliminate_zeros()
-    on_base = robot.topology[:, PARENT] < 0
     of_base = np.zeros((bodies, 6))
     of_base[on_base] = form.transfer[0, on_base] @ base[0, :6]
     return OperatorMatrices(

@@ -292,9 +292,8 @@ def lagrange_kernel(
             columns[i * room + k] = own_column(topology, parameters, i, k - first_own, link, step)
         for k in range(first_own):
             columns[i * room + k] = carried_column(columns[parent * room + k], links[parent], link, step)
-        if topology[i, KIND] != FLOATING:
-            iv = topology[i, VELOCITY_INDEX]
-            W_sum[iv, iv] += parameters[i, ROTOR] * parameters[i, MULTIPLIER] * parameters[i, MULTIPLIER]
+        iv = topology[i, VELOCITY_INDEX]
+        W_sum[iv, iv] += parameters[i, ROTOR] * parameters[i, MULTIPLIER] * parameters[i, MULTIPLIER]
         if wrenches.shape[0] == 0 and not (m > 0.0 or J[0] + J[3] + J[5] > 0.0):
             continue
         p, L = scale(m, link.v), rotate(link.A, times(J, rotate_back(link.A, link.w)))

@@ -39,8 +39,8 @@ FLOATING = 2
     MASS,  # m, kg
     MOMENT,  # 3: m·c, kg·m
     INERTIA,  # 6: xx xy xz yy yz zz about the joint frame's origin, kg·m²
-    ROTOR,  # reflected rotor inertia, kg·m² or kg
-    MULTIPLIER,  # q of this joint = MULTIPLIER · q[POSITION_INDEX] + OFFSET
+    ROTOR,  # reflected rotor inertia, kg·m² or kg; 0 for a floating joint
+    MULTIPLIER,  # q of this joint = MULTIPLIER · q[POSITION_INDEX] + OFFSET; 1 for a floating one
     OFFSET,
     VISCOUS,  # N·m·s/rad or N·s/m
     COULOMB_FORWARD,  # N·m or N

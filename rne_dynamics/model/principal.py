@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.errors import ModelError, refuse
-from rne_dynamics.model.inertia import Array, Inertia, frozen_array, skew
+from rne_dynamics.model.inertia import Array, Inertia, frozen_array
 
 #: Planes of a frame by name, with the coordinate perpendicular to each.
 _PLANES = (("xy", 2), ("yz", 0), ("zx", 1))
@@ -163,10 +163,7 @@ def without(body: Inertia, hole: Inertia) -> Inertia:
     if mass <= 1e-12 * body.mass:
         raise ModelError(f"a hole of {hole.mass:g} kg in a body of {body.mass:g} kg; some mass must be left; {_FIX}")
     com = (body.first_moment - hole.first_moment) / mass
-    total: Array = np.zeros((3, 3))
-    for sign, part in ((1.0, body), (-1.0, hole)):
-        c = skew(part.com - com)
-        total += sign * (part.inertia - part.mass * c @ c)
+    total = body.about(com) - hole.about(com)
     rest = Inertia(mass, com, 0.5 * (total + total.T))
     # round-off is as large as what was subtracted, not as what is left
     scale = np.abs(body.about(com)).max() / max(np.abs(rest.inertia).max(), np.finfo(float).tiny)

@@ -11,186 +11,210 @@ Sources: integrals of mechanics textbooks; the tests check each against numerica
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Inertia
 
+_Solid = TypeVar("_Solid", bound=Callable[..., Inertia])
+#: Lengths that may be 0: the solids check them.
+_MAY_BE_0 = ("inner", "tube_radius", "bottom", "top")
 
+
+def _of_lengths(solid: _Solid) -> _Solid:
+    """Decorator of a solid: its lengths are numbers above 0, or refused, but those of `_MAY_BE_0`."""
+    names = solid.__code__.co_varnames[: solid.__code__.co_argcount]
+
+    def read(name: str, value: Any) -> Any:
+        return _number(solid.__name__, name, value) if name in names and name not in _MAY_BE_0 else value
+
+    @wraps(solid)
+    def checked(*given: float, **named: Any) -> Inertia:
+        lengths = *map(read, names, given), *given[len(names) :]
+        return solid(*lengths, **{name: read(name, value) for name, value in named.items()})
+
+    return cast("_Solid", checked)
+
+
+@_of_lengths
 def box(x: float, y: float, z: float, *, mass: float | None = None, density: float | None = None) -> Inertia:
     """Box of sides x, y, z along the axes, centred."""
-    a, b, c = _lengths("box", x=x, y=y, z=z)
-    xx, yy, zz = a * a / 12.0, b * b / 12.0, c * c / 12.0
-    return _body("box", a * b * c, mass, density, yy + zz, xx + zz, xx + yy)
+    xx, yy, zz = x * x / 12.0, y * y / 12.0, z * z / 12.0
+    return _body("box", x * y * z, mass, density, yy + zz, xx + zz, xx + yy)
 
 
+@_of_lengths
 def cylinder(radius: float, length: float, *, mass: float | None = None, density: float | None = None) -> Inertia:
     """Solid cylinder about z, centred."""
-    r, h = _lengths("cylinder", radius=radius, length=length)
-    across = 0.25 * r * r + h * h / 12.0
-    return _body("cylinder", math.pi * r * r * h, mass, density, across, across, 0.5 * r * r)
+    across = 0.25 * radius * radius + length * length / 12.0
+    return _body("cylinder", math.pi * radius * radius * length, mass, density, across, across, 0.5 * radius * radius)
 
 
+@_of_lengths
 def tube(
     outer: float, inner: float, length: float, *, mass: float | None = None, density: float | None = None
 ) -> Inertia:
     """Hollow cylinder about z with outer and inner radius, centred."""
-    r, h = _lengths("tube", outer=outer, length=length)
-    hole = _below("tube", "inner", inner, "outer", r)
-    volume, along = math.pi * (r - hole) * (r + hole) * h, 0.5 * (r * r + hole * hole)
-    across = 0.5 * along + h * h / 12.0
+    hole = _below("tube", "inner", inner, "outer", outer)
+    volume, along = math.pi * (outer - hole) * (outer + hole) * length, 0.5 * (outer * outer + hole * hole)
+    across = 0.5 * along + length * length / 12.0
     return _body("tube", volume, mass, density, across, across, along)
 
 
+@_of_lengths
 def elliptic_cylinder(
     a: float, b: float, length: float, *, mass: float | None = None, density: float | None = None
 ) -> Inertia:
     """Solid cylinder about z whose section has the semi-axes a along x and b along y, centred."""
-    p, q, h = _lengths("elliptic_cylinder", a=a, b=b, length=length)
-    xx, yy, zz = 0.25 * p * p, 0.25 * q * q, h * h / 12.0
-    return _body("elliptic_cylinder", math.pi * p * q * h, mass, density, yy + zz, xx + zz, xx + yy)
+    xx, yy, zz = 0.25 * a * a, 0.25 * b * b, length * length / 12.0
+    return _body("elliptic_cylinder", math.pi * a * b * length, mass, density, yy + zz, xx + zz, xx + yy)
 
 
+@_of_lengths
 def sphere(radius: float, *, mass: float | None = None, density: float | None = None) -> Inertia:
     """Solid ball, centred."""
-    (r,) = _lengths("sphere", radius=radius)
-    return _body("sphere", 4.0 / 3.0 * math.pi * r**3, mass, density, *(0.4 * r * r,) * 3)
+    return _body("sphere", 4.0 / 3.0 * math.pi * radius**3, mass, density, *(0.4 * radius * radius,) * 3)
 
 
+@_of_lengths
 def hollow_sphere(outer: float, inner: float, *, mass: float | None = None, density: float | None = None) -> Inertia:
     """Ball with a concentric spherical hole, centred."""
-    (r,) = _lengths("hollow_sphere", outer=outer)
-    hole = _below("hollow_sphere", "inner", inner, "outer", r)
+    hole = _below("hollow_sphere", "inner", inner, "outer", outer)
     # r³ − s³ and r⁵ − s⁵ with their common factor r − s taken out, which keeps its digits in thin walls
-    third = r * r + r * hole + hole * hole
-    fifth = r**4 + r**3 * hole + r * r * hole * hole + r * hole**3 + hole**4
-    volume = 4.0 / 3.0 * math.pi * (r - hole) * third
+    third = outer * outer + outer * hole + hole * hole
+    fifth = outer**4 + outer**3 * hole + outer * outer * hole * hole + outer * hole**3 + hole**4
+    volume = 4.0 / 3.0 * math.pi * (outer - hole) * third
     return _body("hollow_sphere", volume, mass, density, *(0.4 * fifth / third,) * 3)
 
 
+@_of_lengths
 def hemisphere(radius: float, *, mass: float | None = None, density: float | None = None) -> Inertia:
     """Solid half ball on z ≥ 0, its flat face in the plane z = 0 and centred there; mass centre at z = 3r/8."""
-    (r,) = _lengths("hemisphere", radius=radius)
-    volume, across = 2.0 / 3.0 * math.pi * r**3, 83.0 / 320.0 * r * r
-    return _body("hemisphere", volume, mass, density, across, across, 0.4 * r * r, z=0.375 * r)
+    volume, across = 2.0 / 3.0 * math.pi * radius**3, 83.0 / 320.0 * radius * radius
+    return _body("hemisphere", volume, mass, density, across, across, 0.4 * radius * radius, z=0.375 * radius)
 
 
+@_of_lengths
 def ellipsoid(a: float, b: float, c: float, *, mass: float | None = None, density: float | None = None) -> Inertia:
     """Solid ellipsoid with semi-axes a, b, c along x, y, z, centred."""
-    p, q, s = _lengths("ellipsoid", a=a, b=b, c=c)
-    xx, yy, zz = 0.2 * p * p, 0.2 * q * q, 0.2 * s * s
-    return _body("ellipsoid", 4.0 / 3.0 * math.pi * p * q * s, mass, density, yy + zz, xx + zz, xx + yy)
+    xx, yy, zz = 0.2 * a * a, 0.2 * b * b, 0.2 * c * c
+    return _body("ellipsoid", 4.0 / 3.0 * math.pi * a * b * c, mass, density, yy + zz, xx + zz, xx + yy)
 
 
+@_of_lengths
 def capsule(radius: float, length: float, *, mass: float | None = None, density: float | None = None) -> Inertia:
     """Cylinder of that length about z with a half ball on each end, centred; length + 2 radius in all."""
-    r, h = _lengths("capsule", radius=radius, length=length)
-    middle, ends = math.pi * r * r * h, 4.0 / 3.0 * math.pi * r**3
+    middle, ends = math.pi * radius * radius * length, 4.0 / 3.0 * math.pi * radius**3
     rho = mass_of("capsule", middle + ends, mass, density) / (middle + ends)
-    body = cylinder(r, h, density=rho)
-    cap = hemisphere(r, density=rho).moved(np.eye(3), (0.0, 0.0, 0.5 * h))
+    body = cylinder(radius, length, density=rho)
+    cap = hemisphere(radius, density=rho).moved(np.eye(3), (0.0, 0.0, 0.5 * length))
     return body + cap + cap.moved(np.diag([1.0, -1.0, -1.0]), np.zeros(3))
 
 
+@_of_lengths
 def frustum(
     bottom: float, top: float, height: float, *, mass: float | None = None, density: float | None = None
 ) -> Inertia:
     """Solid cone cut across: a disc of radius `bottom` at z = 0, one of radius `top` at z = height. One may be 0."""
-    (h,) = _lengths("frustum", height=height)
     a, b = (_number("frustum", name, value, zero=True) for name, value in (("bottom", bottom), ("top", top)))
     if a == b == 0.0:
         raise ArgumentError("frustum: bottom and top are both 0 m; at least one radius must be above 0")
     # moments of the section's area π r(z)² over z = h s, r = a + (b − a) s
     squares = a * a + a * b + b * b
-    centre = h * (a * a + 2.0 * a * b + 3.0 * b * b) / (4.0 * squares)
-    second = h * h * (a * a + 3.0 * a * b + 6.0 * b * b) / (10.0 * squares)
+    centre = height * (a * a + 2.0 * a * b + 3.0 * b * b) / (4.0 * squares)
+    second = height * height * (a * a + 3.0 * a * b + 6.0 * b * b) / (10.0 * squares)
     along = 0.3 * (a**4 + a**3 * b + a * a * b * b + a * b**3 + b**4) / squares
     across = 0.5 * along + second - centre * centre
-    return _body("frustum", math.pi * h * squares / 3.0, mass, density, across, across, along, z=centre)
+    return _body("frustum", math.pi * height * squares / 3.0, mass, density, across, across, along, z=centre)
 
 
+@_of_lengths
 def cone(radius: float, height: float, *, mass: float | None = None, density: float | None = None) -> Inertia:
     """Solid cone: base disc at z = 0, tip at z = height; mass centre at height/4."""
-    r, h = _lengths("cone", radius=radius, height=height)
-    return frustum(r, 0.0, h, mass=mass_of("cone", math.pi * r * r * h / 3.0, mass, density))
+    return frustum(radius, 0.0, height, mass=mass_of("cone", math.pi * radius * radius * height / 3.0, mass, density))
 
 
+@_of_lengths
 def torus(ring: float, tube_radius: float, *, mass: float | None = None, density: float | None = None) -> Inertia:
     """Solid ring about z: its centre line has radius `ring`, its section `tube_radius`; centred."""
-    (R,) = _lengths("torus", ring=ring)
-    r = _below("torus", "tube_radius", tube_radius, "ring", R, equal=True)
+    r = _below("torus", "tube_radius", tube_radius, "ring", ring, equal=True)
     if r == 0.0:
         raise ArgumentError("torus: tube_radius is 0 m; it must be above 0; hoop() is the thin one")
-    volume, across = 2.0 * math.pi**2 * R * r * r, 0.5 * R * R + 0.625 * r * r
-    return _body("torus", volume, mass, density, across, across, R * R + 0.75 * r * r)
+    volume, across = 2.0 * math.pi**2 * ring * r * r, 0.5 * ring * ring + 0.625 * r * r
+    return _body("torus", volume, mass, density, across, across, ring * ring + 0.75 * r * r)
 
 
+@_of_lengths
 def wedge(x: float, y: float, z: float, *, mass: float | None = None, density: float | None = None) -> Inertia:
     """Right-angled triangular prism: right angle at the origin, legs x and y along those axes, centred along z."""
-    a, b, c = _lengths("wedge", x=x, y=y, z=z)
-    m = mass_of("wedge", 0.5 * a * b * c, mass, density)
-    xx, yy, zz, xy = m * a * a / 18.0, m * b * b / 18.0, m * c * c / 12.0, -m * a * b / 36.0
+    m = mass_of("wedge", 0.5 * x * y * z, mass, density)
+    xx, yy, zz, xy = m * x * x / 18.0, m * y * y / 18.0, m * z * z / 12.0, -m * x * y / 36.0
     tensor = np.array([[yy + zz, -xy, 0.0], [-xy, xx + zz, 0.0], [0.0, 0.0, xx + yy]])
-    return Inertia(m, np.array([a / 3.0, b / 3.0, 0.0]), tensor)
+    return Inertia(m, np.array([x / 3.0, y / 3.0, 0.0]), tensor)
 
 
+@_of_lengths
 def rod(
     length: float, *, mass: float | None = None, density: float | None = None, area: float | None = None
 ) -> Inertia:
     """Thin straight rod along z, centred; with a density, `area` is its cross-section, m²."""
-    (h,) = _lengths("rod", length=length)
-    return _body("rod", h, mass, density, h * h / 12.0, h * h / 12.0, 0.0, area=area)
+    return _body("rod", length, mass, density, length * length / 12.0, length * length / 12.0, 0.0, area=area)
 
 
+@_of_lengths
 def hoop(
     radius: float, *, mass: float | None = None, density: float | None = None, area: float | None = None
 ) -> Inertia:
     """Thin ring about z, centred; with a density, `area` is its cross-section, m²."""
-    (r,) = _lengths("hoop", radius=radius)
-    return _body("hoop", 2.0 * math.pi * r, mass, density, 0.5 * r * r, 0.5 * r * r, r * r, area=area)
+    square = radius * radius
+    return _body("hoop", 2.0 * math.pi * radius, mass, density, 0.5 * square, 0.5 * square, square, area=area)
 
 
+@_of_lengths
 def plate(
     x: float, y: float, *, mass: float | None = None, density: float | None = None, thickness: float | None = None
 ) -> Inertia:
     """Thin rectangular plate in the plane z = 0, centred."""
-    a, b = _lengths("plate", x=x, y=y)
-    xx, yy = a * a / 12.0, b * b / 12.0
-    return _body("plate", a * b, mass, density, yy, xx, xx + yy, thickness=thickness)
+    xx, yy = x * x / 12.0, y * y / 12.0
+    return _body("plate", x * y, mass, density, yy, xx, xx + yy, thickness=thickness)
 
 
+@_of_lengths
 def disc(
     radius: float, *, mass: float | None = None, density: float | None = None, thickness: float | None = None
 ) -> Inertia:
     """Thin round plate in the plane z = 0, centred."""
-    (r,) = _lengths("disc", radius=radius)
-    half = 0.25 * r * r
-    return _body("disc", math.pi * r * r, mass, density, half, half, 2.0 * half, thickness=thickness)
+    half = 0.25 * radius * radius
+    return _body("disc", math.pi * radius * radius, mass, density, half, half, 2.0 * half, thickness=thickness)
 
 
+@_of_lengths
 def spherical_shell(
     radius: float, *, mass: float | None = None, density: float | None = None, thickness: float | None = None
 ) -> Inertia:
     """Thin sphere, centred."""
-    (r,) = _lengths("spherical_shell", radius=radius)
-    square = r * r
+    square = radius * radius
     return _body(
         "spherical_shell", 4.0 * math.pi * square, mass, density, *(2.0 / 3.0 * square,) * 3, thickness=thickness
     )
 
 
+@_of_lengths
 def hemispherical_shell(
     radius: float, *, mass: float | None = None, density: float | None = None, thickness: float | None = None
 ) -> Inertia:
     """Thin dome on z ≥ 0, open below, its rim in the plane z = 0 and centred there; mass centre at z = r/2."""
-    (r,) = _lengths("hemispherical_shell", radius=radius)
-    area, across, along = 2.0 * math.pi * r * r, 5.0 / 12.0 * r * r, 2.0 / 3.0 * r * r
+    area, across, along = 2.0 * math.pi * radius * radius, 5.0 / 12.0 * radius * radius, 2.0 / 3.0 * radius * radius
     return _body(
-        "hemispherical_shell", area, mass, density, across, across, along, z=0.5 * r, thickness=thickness
+        "hemispherical_shell", area, mass, density, across, across, along, z=0.5 * radius, thickness=thickness
     )
 
 
+@_of_lengths
 def cylindrical_shell(
     radius: float,
     length: float,
@@ -200,11 +224,11 @@ def cylindrical_shell(
     thickness: float | None = None,
 ) -> Inertia:
     """Thin pipe about z, open at both ends, centred."""
-    r, h = _lengths("cylindrical_shell", radius=radius, length=length)
-    area, across = 2.0 * math.pi * r * h, 0.5 * r * r + h * h / 12.0
-    return _body("cylindrical_shell", area, mass, density, across, across, r * r, thickness=thickness)
+    area, across = 2.0 * math.pi * radius * length, 0.5 * radius * radius + length * length / 12.0
+    return _body("cylindrical_shell", area, mass, density, across, across, radius * radius, thickness=thickness)
 
 
+@_of_lengths
 def conical_shell(
     radius: float,
     height: float,
@@ -214,9 +238,10 @@ def conical_shell(
     thickness: float | None = None,
 ) -> Inertia:
     """Thin cone, open below: rim at z = 0, tip at z = height; mass centre at height/3."""
-    r, h = _lengths("conical_shell", radius=radius, height=height)
-    area, across = math.pi * r * math.hypot(r, h), 0.25 * r * r + h * h / 18.0
-    return _body("conical_shell", area, mass, density, across, across, 0.5 * r * r, z=h / 3.0, thickness=thickness)
+    area, across = math.pi * radius * math.hypot(radius, height), 0.25 * radius * radius + height * height / 18.0
+    return _body(
+        "conical_shell", area, mass, density, across, across, 0.5 * radius * radius, z=height / 3.0, thickness=thickness
+    )
 
 
 #: Every solid by name: what `rne inertia` and part files offer.
@@ -236,10 +261,6 @@ def _body(
     """A body with moments per mass about its mass centre, which is at `z`, m; other arguments as of `mass_of`."""
     m = mass_of(solid, extent, mass, density, **section)
     return Inertia(m, np.array([0.0, 0.0, z]), m * np.diag([xx, yy, zz]))
-
-
-def _lengths(solid: str, **lengths: float) -> list[float]:
-    return [_number(solid, name, value) for name, value in lengths.items()]
 
 
 def _number(solid: str, name: str, value: float, unit: str = "m", *, zero: bool = False) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel, routine
+from rne_dynamics.spatial.rows import add_scaled
 
 Array = NDArray[np.float64]
 
@@ -84,15 +85,15 @@ def scaled_cholesky_solve(M: Array, b: Array, scale: Array, x: Array) -> int:
     return -1
 
 
-@helper
-def _inverse_factor(M: Array, scale: Array, X: Array) -> int:
-    """Fill the lower half of X such that M⁻¹ = X Xᵀ, all (n, n); −1, or the coordinate at which M is not definite.
+@kernel
+def inverse(M: Array, scale: Array, A: Array) -> int:
+    """A = M⁻¹ of (n, n), M being overwritten; −1, or the coordinate at which M is not positive definite.
 
-    X is L⁻¹ of M = Lᵀ L, eliminated from the last coordinate to the first. Of an arm both have entries only where M
-    has, between joints of one branch, and zeros cost nothing (Featherstone 2008, section 6.5). M's lower half is
-    overwritten; `scale` (n,) as for `scaled_cholesky_solve`.
+    M⁻¹ = X Xᵀ, where X is L⁻¹ of M = Lᵀ L, eliminated from the last coordinate to the first. Of an arm both have
+    entries only where M has, between joints of one branch, and zeros cost nothing (Featherstone 2008, section 6.5).
+    `scale` (n,) is as for `scaled_cholesky_solve`.
     """
-    n = M.shape[0]
+    n, X = M.shape[0], np.zeros(M.shape)
     for i in range(n):
         X[i, i] = max(M[i, i], scale[i])
     for i in range(n - 1, -1, -1):
@@ -103,37 +104,22 @@ def _inverse_factor(M: Array, scale: Array, X: Array) -> int:
             M[i, j] /= root
         M[i, i] = root
         for k in range(i):
-            entry = M[i, k]
-            if entry != 0.0:
-                for j in range(k + 1):
-                    M[k, j] -= entry * M[i, j]
+            if M[i, k] != 0.0:
+                add_scaled(M[k, : k + 1], -M[i, k], M[i, : k + 1])
     for i in range(n):
         X[i, :i] = 0.0
         X[i, i] = 1.0 / M[i, i]
         for k in range(i):
             entry = M[i, k] * X[i, i]
             if entry != 0.0:
-                for j in range(k + 1):
-                    X[i, j] -= entry * X[k, j]
-    return -1
-
-
-@kernel
-def inverse(M: Array, scale: Array, A: Array) -> int:
-    """A = M⁻¹ of (n, n), M being overwritten; −1, or the coordinate at which M is not positive definite."""
-    n, X = M.shape[0], np.zeros(M.shape)
-    singular = _inverse_factor(M, scale, X)
-    if singular >= 0:
-        return singular
+                add_scaled(X[i, : k + 1], -entry, X[k, : k + 1])
     for i in range(n):
         M[: i + 1, i] = X[i, : i + 1]  # by columns
     for i in range(n):
         A[i, : i + 1] = 0.0
         for k in range(i + 1):
-            entry = X[i, k]
-            if entry != 0.0:
-                for j in range(k, i + 1):
-                    A[i, j] += entry * M[k, j]
+            if X[i, k] != 0.0:
+                add_scaled(A[i, k : i + 1], X[i, k], M[k, k : i + 1])
         A[:i, i] = A[i, :i]
     return -1
 
@@ -169,7 +155,6 @@ def jacobi(A: Array, V: Array, exact: float) -> None:
 @helper
 def _rotate(A: Array, V: Array, p: int, r: int) -> None:
     """Make the entry (p, r) zero by a turn of the two coordinates."""
-    n = A.shape[0]
     entry = A[p, r]
     ratio = (A[r, r] - A[p, p]) / (2.0 * entry)
     t = 1.0 / (abs(ratio) + math.sqrt(ratio * ratio + 1.0))
@@ -179,27 +164,25 @@ def _rotate(A: Array, V: Array, p: int, r: int) -> None:
     A[p, p] -= t * entry
     A[r, r] += t * entry
     A[p, r] = 0.0
-    for k in range(p):
-        x, y = A[k, p], A[k, r]
-        A[k, p], A[k, r] = c * x - s * y, s * x + c * y
-    for k in range(p + 1, r):
-        x, y = A[p, k], A[k, r]
-        A[p, k], A[k, r] = c * x - s * y, s * x + c * y
-    for k in range(r + 1, n):
-        x, y = A[p, k], A[r, k]
-        A[p, k], A[r, k] = c * x - s * y, s * x + c * y
-    for k in range(n):
-        x, y = V[p, k], V[r, k]
-        V[p, k], V[r, k] = c * x - s * y, s * x + c * y
+    _turn(A[:p, p], A[:p, r], c, s)  # the upper half: above p, between p and r, behind r
+    _turn(A[p, p + 1 : r], A[p + 1 : r, r], c, s)
+    _turn(A[p, r + 1 :], A[r, r + 1 :], c, s)
+    _turn(V[p], V[r], c, s)
+
+
+@helper
+def _turn(x: Array, y: Array, c: float, s: float) -> None:
+    """(x, y) ← (c x − s y, s x + c y)."""
+    for k in range(x.shape[0]):
+        x[k], y[k] = c * x[k] - s * y[k], s * x[k] + c * y[k]
 
 
 @helper
 def factor(M: Array, L: Array) -> bool:
     """L with M = L Lᵀ, zeros above its diagonal; whether M is positive definite."""
-    n = M.shape[0]
-    for j in range(n):
-        for i in range(n):
-            L[i, j] = M[i, j] if i >= j else 0.0
+    L[:, :] = M
+    for j in range(M.shape[0]):
+        L[:j, j] = 0.0
         if not _eliminated(L, j, 0.0):
             return False
     return True
@@ -213,8 +196,4 @@ def reduced(L: Array, K: Array, A: Array) -> None:
     for i in range(n):
         forward(L, A[i])  # rows: K L⁻ᵀ
     for j in range(n):
-        for i in range(n):
-            entry = A[i, j]
-            for k in range(i):
-                entry -= L[i, k] * A[k, j]
-            A[i, j] = entry / L[i, i]
+        forward(L, A[:, j])

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper
+from rne_dynamics.spatial.rows import product
 
 Array = NDArray[np.float64]
 
@@ -25,9 +26,7 @@ def to_front(A: Array, top: int, m: int, n: int, j: int, pivots: NDArray[np.int6
     """Move the column with the largest remainder below row j to place j; return that remainder's square."""
     best, largest = j, -1.0
     for k in range(j, n):
-        square = 0.0
-        for i in range(top + j, top + m):
-            square += A[i, k] * A[i, k]
+        square = product(A[top + j : top + m, k], A[top + j : top + m, k])
         if square > largest:
             best, largest = k, square
     if best != j:
@@ -62,13 +61,7 @@ def factor(
         tau = 1.0 + abs(head) / norm
         factors[place + j] = tau
         for k in range(j + 1, width):
-            s = A[top + j, k]
-            for i in range(j + 1, m):
-                s += A[top + i, j] * A[top + i, k]
-            s *= tau
-            A[top + j, k] -= s
-            for i in range(j + 1, m):
-                A[top + i, k] -= s * A[top + i, j]
+            _reflect(A, top, m, j, tau, A[:, k])
     return min(m, n)
 
 
@@ -125,10 +118,7 @@ def smallest_bound(A: Array, top: int, n: int, scratch: Array) -> float:
         # column c of R⁻¹ has entries 0 … c
         scratch[:c] = 0.0
         scratch[c] = 1.0
+        solve_upper(A, top, c + 1, scratch, 0)
         for j in range(c, -1, -1):
-            x = scratch[j]
-            for k in range(j + 1, c + 1):
-                x -= A[top + j, k] * scratch[k]
-            scratch[j] = x / A[top + j, j]
             total += scratch[j] * scratch[j]
     return 1.0 / np.sqrt(total) if n > 0 else np.inf

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import COMPILED, helper
+from rne_dynamics.compiling.jit import helper
 
 Vector = tuple[float, float, float]
 Matrix = tuple[float, float, float, float, float, float, float, float, float]
@@ -160,6 +160,19 @@ def from_quaternion(x: float, y: float, z: float, w: float) -> Matrix:
 
 
 @helper
+def quaternion_times(
+    a: tuple[float, float, float, float], b: tuple[float, float, float, float]
+) -> tuple[float, float, float, float]:
+    """The quaternion of the rotation b first, then a; both (x, y, z, w)."""
+    return (
+        a[3] * b[0] + b[3] * a[0] + a[1] * b[2] - a[2] * b[1],
+        a[3] * b[1] + b[3] * a[1] + a[2] * b[0] - a[0] * b[2],
+        a[3] * b[2] + b[3] * a[2] + a[0] * b[1] - a[1] * b[0],
+        a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2],
+    )
+
+
+@helper
 def add_matrix(A: Matrix, B: Matrix) -> Matrix:
     """A + B."""
     return (
@@ -202,18 +215,10 @@ def rotate_symmetric(R: Matrix, S: Symmetric) -> Symmetric:
     )
 
 
-if COMPILED:
-
-    @helper
-    def cos_sin(angle: float) -> tuple[float, float]:
-        """(cos θ, sin θ)."""
-        return math.cos(angle), math.sin(angle)
-
-else:
-
-    def cos_sin(angle: float) -> tuple[float, float]:
-        """(cos θ, sin θ); NaN for infinity as where it is compiled, which math's functions raise `ValueError` for."""
-        return np.cos(angle), np.sin(angle)
+@helper
+def cos_sin(angle: float) -> tuple[float, float]:
+    """(cos θ, sin θ); NaN for infinity in plain Python too, which math's functions raise `ValueError` for."""
+    return np.cos(angle), np.sin(angle)
 
 
 #: Sine below which a rotation is a small one, or half a turn.

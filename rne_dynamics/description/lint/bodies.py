@@ -39,28 +39,23 @@ def lint_link(link: NamedElement) -> Iterator[Finding]:
     where = f"{link.where} <inertial>"
     yield from lint_children(inertial, where, INERTIAL_ELEMENTS, once=tuple(INERTIAL_ELEMENTS))
     yield from lint_origin(inertial, where)
-    yield from _lint_centre(inertial, where)
+    origin = inertial.at("origin")
+    if (distance := math.hypot(*origin.numbers.get("xyz", ()))) > FARTHEST:
+        yield warning(
+            origin.line, f"{where} <origin>", f"the mass centre is {distance:g} m from the link's frame",
+            "convert from millimetres if that is what it is",
+        )
     mass = yield from _mass(inertial, link.where)
     moments = yield from _moments(inertial, link.where)
     if mass is not None and moments is not None:
         yield from _lint_body(inertial, link.where, mass, moments)
 
 
-def _lint_centre(inertial: Element, where: str) -> Iterator[Finding]:
-    origin = inertial.first("origin")
-    if origin is not None and (distance := math.hypot(*origin.numbers.get("xyz", ()))) > FARTHEST:
-        yield warning(
-            origin.line, f"{where} <origin>", f"the mass centre is {distance:g} m from the link's frame",
-            "convert from millimetres if that is what it is",
-        )
-
-
 def _mass(inertial: Element, where: str) -> Reading[float | None]:
-    element = inertial.first("mass")
-    where = f"{where} <mass>"
-    if element is None or "value" not in element.attributes:
+    element, where = inertial.at("mass"), f"{where} <mass>"
+    if "value" not in element.attributes:
         yield error(
-            (element or inertial).line, where, "the mass is missing; it must be one finite number",
+            element.line, where, "the mass is missing; it must be one finite number",
             'write <mass value="..."/>, in kg',
         )  # fmt: skip
         return None
@@ -104,7 +99,7 @@ def _lint_body(inertial: Element, where: str, mass: float, moments: tuple[float,
     indefinite = f"is not positive definite: its principal moments are {shown}"
     signs = "correct signs and units of the products ixy, ixz, iyz (URDF's are negative integrals)"
     yield from first_of(
-        (inertial.first("inertia") or inertial).line, f"{where} <inertia>",
+        inertial.at("inertia").line, f"{where} <inertia>",
         (bool(negative), error, f"{', '.join(negative)}; a moment of inertia must not be negative", "correct its sign"),
         (low < min(-tolerance, -_GROSS * high), error, indefinite, signs),
         (low < -tolerance, warning, f"{indefinite}; the mass matrix may become indefinite", signs),
@@ -216,9 +211,8 @@ def _lint_lengths(outline: Outline, tree: KinematicTree, own: dict[str, Inertia]
         around = [length[x] for end in (joint.parent, joint.child) for x in joined[end] if x != joint.name]
         longest = max(*around, *[math.hypot(*own[end].com.tolist()) for end in (joint.parent, joint.child)])
         if 0.0 < longest * _OUTREACHES <= length[joint.name]:
-            origin = outline.joints[joint.name].element.first("origin") or outline.joints[joint.name].element
             yield warning(
-                origin.line, f"joint {joint.name!r} <origin>",
+                outline.joints[joint.name].element.at("origin").line, f"joint {joint.name!r} <origin>",
                 f"is {length[joint.name]:.4g} m from the joint before it; neighbouring links reach at most "
                 f"{longest:.3g} m", "convert from millimetres if that is what it is",
             )
@@ -229,11 +223,9 @@ def _lint_centres(outline: Outline, own: dict[str, Inertia], longest: float) -> 
     for name, inertia in own.items():
         distance = math.hypot(*inertia.com.tolist())
         if max(_LONG, _CENTRE_OUTREACHES * longest) <= distance <= FARTHEST:
-            inertial = outline.links[name].element.first("inertial")
-            origin = None if inertial is None else inertial.first("origin")
-            assert origin is not None  # the mass centre is not at the frame
+            link = outline.links[name]
             yield warning(
-                origin.line, f"{outline.links[name].where} <inertial> <origin>",
+                link.element.at("inertial").at("origin").line, f"{link.where} <inertial> <origin>",
                 f"the mass centre is {distance:.4g} m from the link's frame; no joint is more than {longest:.3g} m "
                 "from the joint before it", "convert from millimetres if that is what it is",
             )

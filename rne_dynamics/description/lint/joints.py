@@ -39,10 +39,7 @@ def lint_joint(outline: Outline, joint: JointOutline) -> Iterator[Finding]:
 
 def lint_origin(element: Element, where: str) -> Iterator[Finding]:
     """Yield what is wrong with the <origin> of a joint or inertial."""
-    origin = element.first("origin")
-    if origin is None:
-        return
-    where = f"{where} <origin>"
+    origin, where = element.at("origin"), f"{where} <origin>"
     for attribute in ("xyz", "rpy"):
         if attribute in origin.attributes:
             values = yield from read_numbers(origin, attribute, 3, where)
@@ -128,10 +125,7 @@ def _limits(joint: JointOutline, follows: bool) -> Reading[tuple[float, float] |
 
 def _lint_soft_limits(joint: JointOutline, lower: float, upper: float) -> Reading[tuple[float, float]]:
     """Yield what is wrong with the soft limits of <safety_controller>; return the range that they leave."""
-    safety = joint.element.first("safety_controller")
-    if safety is None:
-        return lower, upper
-    where = f"{joint.where} <safety_controller>"
+    safety, where = joint.element.at("safety_controller"), f"{joint.where} <safety_controller>"
     if not (yield from lint_numbers(safety, where, "soft_lower_limit", "soft_upper_limit", largest=math.inf)):
         return lower, upper
     soft = safety.number("soft_lower_limit", -math.inf), safety.number("soft_upper_limit", math.inf)
@@ -169,10 +163,7 @@ def _lint_bound(limit: Element, attribute: str, where: str, follows: bool) -> It
 
 
 def _lint_dynamics(joint: JointOutline) -> Iterator[Finding]:
-    dynamics = joint.element.first("dynamics")
-    if dynamics is None:
-        return
-    where = f"{joint.where} <dynamics>"
+    dynamics, where = joint.element.at("dynamics"), f"{joint.where} <dynamics>"
     yield from lint_numbers(dynamics, where, "damping", "friction")
     for attribute in ("damping", "friction"):
         value = dynamics.number(attribute, 0.0)
@@ -185,15 +176,15 @@ def _lint_dynamics(joint: JointOutline) -> Iterator[Finding]:
 
 def _lint_friction(joint: JointOutline) -> Iterator[Finding]:
     """Yield friction that leaves nothing of the effort limit, and speeds in wrong units."""
-    limit, dynamics = joint.element.first("limit"), joint.element.first("dynamics")
-    effort, velocity = (limit.number(name, 0.0) if limit else 0.0 for name in ("effort", "velocity"))
-    if limit and joint.kind is JointKind.REVOLUTE and velocity > _MOST_SPEED and not math.log10(velocity).is_integer():
+    limit, dynamics = joint.element.at("limit"), joint.element.at("dynamics")
+    effort, velocity = limit.number("effort", 0.0), limit.number("velocity", 0.0)
+    if joint.kind is JointKind.REVOLUTE and velocity > _MOST_SPEED and not math.log10(velocity).is_integer():
         yield note(
             limit.line, f"{joint.where} <limit>",
             f"velocity is {velocity:g} rad/s, {velocity / (2.0 * math.pi):.3g} turns per second",
             f'write velocity="{math.radians(velocity):.6g}" if it is in degrees per second',
         )
-    if dynamics is None or effort <= 0.0:
+    if effort <= 0.0:
         return
     unit, per = ("N", "m/s") if joint.kind is JointKind.PRISMATIC else ("N m", "rad/s")
     friction, damping = dynamics.number("friction", 0.0), dynamics.number("damping", 0.0)
@@ -211,9 +202,7 @@ def _lint_friction(joint: JointOutline) -> Iterator[Finding]:
 
 
 def _lint_mimic(outline: Outline, joint: JointOutline, span: tuple[float, float] | None) -> Iterator[Finding]:
-    mimic = joint.element.first("mimic")
-    assert mimic is not None  # checked by mimic_holds
-    where = f"{joint.where} <mimic>"
+    mimic, where = joint.element.at("mimic"), f"{joint.where} <mimic>"
     if not (yield from lint_numbers(mimic, where, "multiplier", "offset")):
         return
     multiplier, offset = mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)

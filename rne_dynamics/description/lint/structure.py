@@ -23,12 +23,11 @@ def _lint_ends(outline: Outline) -> Iterator[Finding]:
     for joint in outline.joints.values():
         for end, link in (("parent", joint.parent), ("child", joint.child)):
             if link not in outline.links:
-                element = joint.element.first(end) or joint.element
                 near = _near(link, outline.links)
                 hint = f"write {' or '.join(map(repr, near))}, or " if near else ""
                 what = f"there is no link {link!r}" + (", which is the root of the robot" if link == root else "")
                 fix = f'{hint}add the link: <link name="{link}"/>'
-                yield error(element.line, f"{joint.where} <{end}>", what, fix)
+                yield error(joint.element.at(end).line, f"{joint.where} <{end}>", what, fix)
         if joint.parent == joint.child:
             yield error(
                 joint.element.line, joint.where, f"connects link {joint.child!r} with itself",
@@ -121,9 +120,8 @@ def _circle(outline: Outline, joint: JointOutline) -> list[str]:
     """Joint names along the mimics from `joint` back to itself; empty if it is on no such circle."""
     path = [joint.name]
     while True:
-        mimic = outline.joints[path[-1]].element.first("mimic")
-        leader = None if mimic is None else mimic.attributes.get("joint", "")
-        if leader is None or leader not in outline.joints:
+        leader = outline.joints[path[-1]].element.at("mimic").attributes.get("joint", "")
+        if leader not in outline.joints:
             return []
         if leader in path:
             return path if leader == joint.name else []
@@ -132,8 +130,8 @@ def _circle(outline: Outline, joint: JointOutline) -> list[str]:
 
 def mimic_holds(outline: Outline, joint: JointOutline) -> bool:
     """Whether a joint has a valid <mimic>: it can move and its leader exists."""
-    mimic = joint.element.first("mimic")
-    return mimic is not None and joint.kind in ONE_FREEDOM and mimic.attributes.get("joint", "") in outline.joints
+    leader = joint.element.at("mimic").attributes.get("joint", "")
+    return joint.kind in ONE_FREEDOM and leader in outline.joints
 
 
 def _near(name: str, known: Collection[str]) -> list[str]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.compiling.plain import per_body
+from rne_dynamics.dynamics.kinematics.joint_motion import axes_of, place_of
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
@@ -53,18 +54,15 @@ def inertia_scale_kernel(topology: NDArray[np.int64], parameters: Array, q: Arra
         iq = topology[i, POSITION_INDEX]
         iv = topology[i, VELOCITY_INDEX]
         m, square = mass[i], squares[i]
-        travel = 0.0
+        ratio, travel = parameters[i, MULTIPLIER], 0.0
+        for k in range(axes_of(kind)):
+            size = 3.0 * m if place_of(kind, k) < 3 else 2.0 * square
+            scale[iv + k] += ratio * ratio * (size + parameters[i, ROTOR])
         if kind == FLOATING:
             for k in range(3):
-                scale[iv + k] += 3.0 * m
-                scale[iv + 3 + k] += 2.0 * square
                 travel += abs(q[iq + k])
-        else:
-            gear = parameters[i, MULTIPLIER]
-            size = 3.0 * m if kind == PRISMATIC else 2.0 * square
-            scale[iv] += gear * gear * (size + parameters[i, ROTOR])
-            if kind == PRISMATIC:
-                travel = abs(gear * q[iq] + parameters[i, OFFSET])
+        elif kind == PRISMATIC:
+            travel = abs(ratio * q[iq] + parameters[i, OFFSET])
         if parent != BASE:
             for k in range(3):
                 travel += abs(parameters[i, PLACEMENT + k])

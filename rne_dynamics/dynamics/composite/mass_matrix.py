@@ -31,7 +31,6 @@ from rne_dynamics.dynamics.declared.quantity import Compiled, Engine, N, Quantit
 from rne_dynamics.dynamics.kinematics.joint_motion import (
     axes_of,
     component,
-    gear,
     inertia_of,
     joint_turns,
     place_of,
@@ -43,7 +42,6 @@ from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     BASE,
-    FLOATING,
     KIND,
     MULTIPLIER,
     PARENT,
@@ -77,7 +75,7 @@ def _add_column(topology: NDArray[np.int64], parameters: Array, i: int, column: 
     """Row and column of a coordinate of joint i, from the wrench at its origin that accelerates it by one."""
     j = i
     while j != BASE:
-        kind, ratio = topology[j, KIND], gear(topology, parameters, j)
+        kind, ratio = topology[j, KIND], parameters[j, MULTIPLIER]
         for k in range(axes_of(kind)):
             row = topology[j, VELOCITY_INDEX] + k
             if j != i or row <= column:  # its own block by its upper half, so that M is exactly symmetric
@@ -100,11 +98,10 @@ def mass_matrix_kernel(arm: Arm, q: Array, M: Array) -> None:
     for i in range(bodies):
         X[i] = placement_at_turn(topology, parameters, i, q, turns[i])
         composite[i] = inertia_of(parameters, i)
-        if topology[i, KIND] != FLOATING:
-            iv = topology[i, VELOCITY_INDEX]
-            M[iv, iv] += parameters[i, MULTIPLIER] * parameters[i, MULTIPLIER] * parameters[i, ROTOR]
+        iv = topology[i, VELOCITY_INDEX]
+        M[iv, iv] += parameters[i, MULTIPLIER] * parameters[i, MULTIPLIER] * parameters[i, ROTOR]
     for i in range(bodies - 1, -1, -1):
-        parent, kind, ratio = topology[i, PARENT], topology[i, KIND], gear(topology, parameters, i)
+        parent, kind, ratio = topology[i, PARENT], topology[i, KIND], parameters[i, MULTIPLIER]
         for k in range(axes_of(kind)):
             F = scaled(ratio, momentum_of(composite[i], unit_motion(place_of(kind, k))))  # for a unit acceleration
             _add_column(topology, parameters, i, topology[i, VELOCITY_INDEX] + k, F, X, M)

@@ -21,7 +21,6 @@ from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.kinematics.jacobian import ANGULAR, BODY_MOTIONS, LINEAR, WORK_COLUMNS, add_column
 from rne_dynamics.dynamics.kinematics.joint_motion import (
     axes_of,
-    gear,
     inertia_of,
     joint_placement,
     joint_velocity,
@@ -35,9 +34,9 @@ from rne_dynamics.dynamics.kinematics.kinematics import (
     forward_kinematics,
     world_poses,
 )
-from rne_dynamics.errors import ArgumentError, ModelError, check_loaded
+from rne_dynamics.errors import ArgumentError, ModelError, check_loaded, refuse
 from rne_dynamics.model.inertia import Array, Inertia
-from rne_dynamics.model.layout import BASE, FLOATING, KIND, MASS, MOMENT, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
+from rne_dynamics.model.layout import BASE, KIND, MASS, MOMENT, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.pairs import (
     NONE,
@@ -60,12 +59,10 @@ def kinetic_energy_kernel(arm: Arm, q: Array, qd: Array, energy: Array) -> None:
     twice, V = 0.0, per_body(topology)
     V[BASE] = NONE
     for i in range(topology.shape[0]):
-        kind, iv = topology[i, KIND], topology[i, VELOCITY_INDEX]
         R, p = joint_placement(topology, parameters, i, q)
         V[i] = plus(into_child(R, p, V[topology[i, PARENT]]), joint_velocity(topology, parameters, i, qd))
-        if kind != FLOATING:
-            rate = parameters[i, MULTIPLIER] * qd[iv]
-            twice += parameters[i, ROTOR] * rate * rate
+        rate = parameters[i, MULTIPLIER] * qd[topology[i, VELOCITY_INDEX]]
+        twice += parameters[i, ROTOR] * rate * rate  # 0 of a floating joint
         (m, h, J), (v, w) = inertia_of(parameters, i), V[i]
         twice += m * dot(v, v) + 2.0 * dot(v, cross(w, h)) + dot(w, times(J, w))
     energy[0] = 0.5 * twice
@@ -245,39 +242,45 @@ def momentum(
     lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
     given, shape = world_vectors(lead, point=point, point_velocity=point_velocity)
     bodies = chosen_links(robot, links)
-    mass = float(bodies.mass.sum())
     _, p, h, linear, own = of_bodies(robot, bodies, lead, positions, velocities)
-
-    def lever(about: Array) -> Array:
-        """Σ m c from a point, mass times the way to the mass centre; small where that is near."""
-        from_point = bodies.mass[:-1, None] * (p - about[..., None, :]) + h
-        return np.asarray(from_point.sum(axis=-2) + bodies.moment[-1] - bodies.mass[-1] * about)
-
-    about = given.get("point", np.zeros(3))
-    if isinstance(point, str):
-        check_mass(robot, mass)
-        about = lever(about) / mass
+    about = given["point"] if "point" in given else reference_point(robot, bodies, point, p, h)
     # about P directly: by way of the world's origin, theorem 4.2, links far from it would lose digits
     angular = (own + np.cross(p - about[..., None, :], linear)).sum(axis=-2)
     if "point_velocity" in given:
-        angular = angular - np.cross(lever(about), given["point_velocity"])
+        angular = angular - np.cross(_lever(bodies, p, h, about), given["point_velocity"])
     return Momentum(np.broadcast_to(linear.sum(axis=-2), shape).copy(), np.broadcast_to(angular, shape).copy())
 
 
 def check_point(point: ArrayLike | Literal["com"] | None, point_velocity: ArrayLike | None) -> None:
     """Refuse with `ArgumentError` a word that is not "com", and the velocity of a point that is not given."""
-    if isinstance(point, str) and point != "com":
-        raise ArgumentError(f'point is {point!r}; it must be "com", a point in the world, or None for its origin')
-    if point_velocity is not None and (point is None or isinstance(point, str)):
-        raise ArgumentError(f"point_velocity is given, but point is {point!r}; give the moving point in numbers too")
+    word = isinstance(point, str)
+    refuse(
+        ArgumentError,
+        (word and point != "com",
+         f'point is {point!r}; it must be "com", a point in the world, or None for its origin'),
+        (point_velocity is not None and (word or point is None),
+         f"point_velocity is given, but point is {point!r}; give the moving point in numbers too"),
+    )  # fmt: skip
 
 
-def check_mass(robot: RobotModel, mass: float) -> None:
-    """Refuse with `ModelError` the mass centre of links without mass."""
+def reference_point(
+    robot: RobotModel, bodies: BodySums, point: ArrayLike | Literal["com"] | None, p: Array, h: Array
+) -> Array:
+    """The world's origin, or for "com" the mass centre, p and h as from `of_bodies`; `ModelError` without mass."""
+    origin, mass = np.zeros(3), float(bodies.mass.sum())
+    if point is None:
+        return origin
     if not mass > 0.0:
         raise ModelError(
             f"the chosen links of robot {robot.name!r} have no mass, so they have no mass centre; give a point (m)"
         )
+    return _lever(bodies, p, h, origin) / mass
+
+
+def _lever(bodies: BodySums, p: Array, h: Array, about: Array) -> Array:
+    """Σ m c from a point, mass times the way to the mass centre; small where that is near."""
+    from_point = bodies.mass[:-1, None] * (p - about[..., None, :]) + h
+    return np.asarray(from_point.sum(axis=-2) + bodies.moment[-1] - bodies.mass[-1] * about)
 
 
 def world_vectors(
@@ -370,7 +373,6 @@ def centroidal_batch(topology: NDArray[np.int64], parameters: Array, q: Array, c
             for k in range(axes_of(kind)):
                 S = motion_at(turned(R, unit_motion(place_of(kind, k))), subtract(slice_vector(center[b], 0), p))
                 linear, angular = momentum_of(composite[i], S)
-                ratio = gear(topology, parameters, i)
-                add_column(A[b], topology[i, VELOCITY_INDEX] + k, ratio, linear, angular)
+                add_column(A[b], topology[i, VELOCITY_INDEX] + k, parameters[i, MULTIPLIER], linear, angular)
             if parent != BASE:
                 composite[parent] = plus_rigid(composite[parent], composite[i])

@@ -143,10 +143,14 @@ def bodies_wrenches(robot: RobotModel, wrenches: Wrenches | None, lead: tuple[in
         frame = robot.link(link)
         if frame.body >= 0:
             rows = np.broadcast_to(array, (*lead, 6)).reshape(count, 6) if batched else array.reshape(1, 6)
-            force = rows[:, :3] @ frame.rotation.T
-            out[:, frame.body, :3] += force
-            out[:, frame.body, 3:] += rows[:, 3:] @ frame.rotation.T + np.cross(frame.position, force)
+            out[:, frame.body] += moved_wrench(frame.rotation, frame.position, rows)
     return out
+
+
+def moved_wrench(R: Array, p: Array, wrench: Array) -> Array:
+    """A wrench (…, 6) at the origin of a frame, moved to the frame in which that one is placed at (R, p)."""
+    force = wrench[..., :3] @ R.T
+    return np.concatenate([force, wrench[..., 3:] @ R.T + np.cross(p, force)], axis=-1)
 
 
 def _at_joint(robot: RigidRobot, name: str, place: str, number: float, k: int) -> str:

@@ -53,7 +53,6 @@ from rne_dynamics.dynamics.kinematics.joint_motion import (
     axes_of,
     component,
     first_axes,
-    gear,
     inertia_of,
     joint_turns,
     joint_velocity,
@@ -62,7 +61,7 @@ from rne_dynamics.dynamics.kinematics.joint_motion import (
     unit_motion,
 )
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import BASE, FLOATING, KIND, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
+from rne_dynamics.model.layout import BASE, KIND, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.pairs import (
     Pair,
@@ -212,11 +211,10 @@ def derivatives_and_wrenches(arm: Arm, q: Array, qd: Array, qdd: Array, out: tup
             d_psi = motion_cross(V_parent, S)
             dd_psi = plus(motion_cross(dV_parent, S), motion_cross(V_parent, d_psi))
             rates[a] = d_psi, dd_psi, plus(d_psi, motion_cross(V[i], S))
-        if topology[i, KIND] != FLOATING:
-            iv = topology[i, VELOCITY_INDEX]
-            M[iv, iv] += parameters[i, MULTIPLIER] ** 2 * parameters[i, ROTOR]
+        iv = topology[i, VELOCITY_INDEX]
+        M[iv, iv] += parameters[i, MULTIPLIER] ** 2 * parameters[i, ROTOR]
     for i in range(bodies - 1, -1, -1):
-        parent, ratio = topology[i, PARENT], gear(topology, parameters, i)
+        parent, ratio = topology[i, PARENT], parameters[i, MULTIPLIER]
         body, P, T = composite[i]
         for a in range(first[i], first[i + 1]):
             S, (d_psi, dd_psi, rate) = unit_motion(place_of(topology[i, KIND], a - first[i])), rates[a]
@@ -229,7 +227,7 @@ def derivatives_and_wrenches(arm: Arm, q: Array, qd: Array, qdd: Array, out: tup
             row = topology[i, VELOCITY_INDEX] + a - first[i]
             j = i
             while j != BASE:
-                both = ratio * gear(topology, parameters, j)
+                both = ratio * parameters[j, MULTIPLIER]
                 for b in range(first[j], first[j + 1]):
                     axis = b - first[j]
                     place, column = place_of(topology[j, KIND], axis), topology[j, VELOCITY_INDEX] + axis
@@ -320,7 +318,7 @@ def coriolis_kernel(arm: Arm, q: Array, qd: Array, C: Array) -> None:
         composite[i] = composite_of(inertia_of(parameters, i), V[i])
     for i in range(topology.shape[0] - 1, -1, -1):
         body, P, T = composite[i]
-        parent, ratio = topology[i, PARENT], gear(topology, parameters, i)
+        parent, ratio = topology[i, PARENT], parameters[i, MULTIPLIER]
         for a in range(axes_of(topology[i, KIND])):
             S = unit_motion(place_of(topology[i, KIND], a))
             F = plus(momentum_of(body, motion_cross(V[i], S)), flow_times(P, T, S))  # I Ṡ + B S, for S of an ancestor
@@ -328,7 +326,7 @@ def coriolis_kernel(arm: Arm, q: Array, qd: Array, C: Array) -> None:
             column = topology[i, VELOCITY_INDEX] + a
             j = i
             while j != BASE:
-                kind, both = topology[j, KIND], ratio * gear(topology, parameters, j)
+                kind, both = topology[j, KIND], ratio * parameters[j, MULTIPLIER]
                 for b in range(axes_of(kind)):
                     row, place = topology[j, VELOCITY_INDEX] + b, place_of(kind, b)
                     C[row, column] += both * component(F, place)

@@ -20,10 +20,10 @@ from rne_dynamics.compiling.jit import helper
 from rne_dynamics.dynamics.declared.arguments import Arm, BaseMotion
 from rne_dynamics.dynamics.declared.quantity import BODIES, N, Quantity
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import spatial_motions
-from rne_dynamics.dynamics.kinematics.joint_motion import axes_of, gear, place_of, unit_motion
+from rne_dynamics.dynamics.kinematics.joint_motion import axes_of, place_of, unit_motion
 from rne_dynamics.errors import check_loaded
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import BASE, INERTIA, KIND, MASS, PARENT, VELOCITY_INDEX
+from rne_dynamics.model.layout import BASE, INERTIA, KIND, MASS, MULTIPLIER, PARENT, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.pairs import Pair, into_child
 from rne_dynamics.spatial.vector import IDENTITY, ZERO, Vector, add, cross, dot, placed
@@ -38,15 +38,18 @@ def _add_powers(s: float, S: Pair, acceleration: Pair, w: Vector, Y: Array, row:
     (a, b), (dv, dw) = S, acceleration
     h = add(add(cross(a, dw), cross(w, cross(w, a))), cross(dv, b))
     c = cross(b, w)
-    Y[row, column] += s * dot(a, dv)
-    for k in range(3):
-        Y[row, column + 1 + k] += s * h[k]
-    Y[row, column + 4] += s * (b[0] * dw[0] + c[0] * w[0])
-    Y[row, column + 5] += s * (b[0] * dw[1] + b[1] * dw[0] + c[0] * w[1] + c[1] * w[0])
-    Y[row, column + 6] += s * (b[0] * dw[2] + b[2] * dw[0] + c[0] * w[2] + c[2] * w[0])
-    Y[row, column + 7] += s * (b[1] * dw[1] + c[1] * w[1])
-    Y[row, column + 8] += s * (b[1] * dw[2] + b[2] * dw[1] + c[1] * w[2] + c[2] * w[1])
-    Y[row, column + 9] += s * (b[2] * dw[2] + c[2] * w[2])
+    powers = (
+        dot(a, dv),
+        *h,
+        b[0] * dw[0] + c[0] * w[0],
+        b[0] * dw[1] + b[1] * dw[0] + c[0] * w[1] + c[1] * w[0],
+        b[0] * dw[2] + b[2] * dw[0] + c[0] * w[2] + c[2] * w[0],
+        b[1] * dw[1] + c[1] * w[1],
+        b[1] * dw[2] + b[2] * dw[1] + c[1] * w[2] + c[2] * w[1],
+        b[2] * dw[2] + c[2] * w[2],
+    )
+    for k in range(PARAMETERS):
+        Y[row, column + k] += s * powers[k]
 
 
 @helper
@@ -62,10 +65,9 @@ def regressor_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, Y: Array) -> Non
         j = i
         while j != BASE:
             row, kind = topology[j, VELOCITY_INDEX], topology[j, KIND]
-            ratio = gear(topology, parameters, j)
             for k in range(axes_of(kind)):
                 S = into_child(R, p, unit_motion(place_of(kind, k)))
-                _add_powers(ratio, S, acceleration, w, Y, row + k, PARAMETERS * i)
+                _add_powers(parameters[j, MULTIPLIER], S, acceleration, w, Y, row + k, PARAMETERS * i)
             R, p = placed(X[j], (R, p))
             j = topology[j, PARENT]
 

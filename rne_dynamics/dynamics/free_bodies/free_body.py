@@ -13,7 +13,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.composite.momentum import check_mass, check_point, chosen_links, of_bodies, world_vectors
+from rne_dynamics.dynamics.composite.momentum import (
+    check_point,
+    chosen_links,
+    of_bodies,
+    reference_point,
+    world_vectors,
+)
 from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches, packed_base, state_arrays
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
 from rne_dynamics.dynamics.newton_euler.joint_reactions import (
@@ -89,11 +95,7 @@ def momentum_rate(
     m, h, J = (x[:-1] for x in sums)  # the base, at the end, is at rest
     f, n = inertial_wrenches(m, h, J, w, dv, dw)
     force = times(R, f)
-    about = given.get("point", np.zeros(3))
-    if isinstance(point, str):
-        mass = float(sums.mass.sum())
-        check_mass(robot, mass)
-        about = ((m[:, None] * p + moments).sum(axis=-2) + sums.moment[-1]) / mass
+    about = given["point"] if "point" in given else reference_point(robot, sums, point, p, moments)
     angular = (times(R, n) + np.cross(p - about[..., None, :], force)).sum(axis=-2)
     if "point_velocity" in given:
         angular = angular - np.cross(given["point_velocity"], linear.sum(axis=-2))

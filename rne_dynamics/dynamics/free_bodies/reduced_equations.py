@@ -35,7 +35,7 @@ def newton_euler_dae_forward(robot: RobotModel, base: Array, q: Array, qd: Array
         for b in range(q.shape[0]):
             blocks = system.blocks(row_of(base, b), q[b], qd[b], row_of(wrenches, b))
             right = system.right_side(blocks.force, -blocks.drift, tau[b])
-            qdd[b] = system.solve(system.matrix(blocks.transfer), right, q[b]).qdd
+            qdd[b] = system.solve(system.matrix(blocks.transfer), right, q[b])[system.coordinate]
     return qdd
 
 

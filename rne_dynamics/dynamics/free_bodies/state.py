@@ -215,7 +215,7 @@ def _fitting_poses(system: MaximalSystem, states: BodyStates) -> BodyStates:
         if before <= enough:
             break
         right = system.right_side(np.zeros_like(error), error, np.zeros(robot.n))
-        step = system.solve(_matrix(system, states), right, states.near).acceleration
+        step = system.solve(_matrix(system, states), right, states.near)[system.motion]
         trials = (displaced(states, part * step) for part in (1.0, 0.5, 0.25, 0.125))
         nearer = next((trial for trial in trials if np.abs(_gaps(system, trial)).max() < before), None)
         if nearer is None and before < 1e-12 * (10.0 + np.abs(states.position).max()):
@@ -239,7 +239,7 @@ def _fitting_twists(system: MaximalSystem, states: BodyStates) -> BodyStates:
     momentum = np.einsum("bij,bj->bi", system.inertia, states.twist)
     _, qd = joint_coordinates(system.robot, states)
     right = system.right_side(momentum, np.zeros_like(momentum), system.rotor * qd)
-    return replace(states, twist=system.solve(_matrix(system, states), right, states.near).acceleration)
+    return replace(states, twist=system.solve(_matrix(system, states), right, states.near)[system.motion])
 
 
 def displaced(states: BodyStates, step: Array) -> BodyStates:

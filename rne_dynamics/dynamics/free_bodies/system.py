@@ -173,14 +173,6 @@ class Blocks(NamedTuple):
     force: Array
 
 
-class Solution(NamedTuple):
-    """Wrenches on the bodies F (bodies, 6), accelerations less gravity a (bodies, 6), joint accelerations q̈ (n,)."""
-
-    force: Array
-    acceleration: Array
-    qdd: Array
-
-
 class MaximalSystem:
     """A robot's equations in maximal coordinates: numbering, sparsity, and the entries that never change."""
 
@@ -255,10 +247,11 @@ class MaximalSystem:
         """S q̈; shape (bodies, 6), with any trailing dimension that q̈ (n, …) has."""
         return np.asarray((self.axes @ qdd).reshape((self.robot.bodies, 6, *qdd.shape[1:])))
 
-    def solve(self, matrix: Any, right: Array, q: Array) -> Solution:
+    def solve(self, matrix: Any, right: Array, q: Array) -> Array:
         """Solve matrix · x = right (size,) with one step of iterative refinement, at joint positions `q` (nq,).
 
-        `SingularInertiaError` names a joint that moves no inertia.
+        Of x, `force` has the numbers of the wrenches F on the bodies, `motion` those of their accelerations a less
+        gravity, `coordinate` those of q̈. `SingularInertiaError` names a joint that moves no inertia.
         """
         try:
             factors = factorised(matrix)
@@ -280,8 +273,7 @@ class MaximalSystem:
         certain = (np.abs(correction).max(axis=0) <= _UNCERTAIN * np.abs(x).max(axis=0)).all()
         if not (certain and SINGULAR * np.abs(pushed).max(initial=0.0) < 1.0):
             raise self.singular(matrix)
-        found = x[:, 0] + correction[:, 0]
-        return Solution(found[self.force], found[self.motion], found[self.coordinate])
+        return np.asarray(x[:, 0] + correction[:, 0])
 
     def singular(self, matrix: Any) -> Exception:
         """The error that names the joint moving most in the motion that meets no resistance."""

@@ -18,9 +18,11 @@ from rne_dynamics.compiling.plain import per_body
 from rne_dynamics.dynamics.declared.arguments import Arm
 from rne_dynamics.dynamics.declared.quantity import BODIES, NQ, N, Quantity
 from rne_dynamics.dynamics.kinematics.joint_motion import (
+    axes_of,
     joint_placement,
     joint_turns,
     joint_velocity,
+    place_of,
     placement_at_turn,
 )
 from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, put_pose
@@ -32,7 +34,6 @@ from rne_dynamics.model.layout import (
     MULTIPLIER,
     PARENT,
     POSITION_INDEX,
-    PRISMATIC,
     VELOCITY_INDEX,
     columns,
 )
@@ -59,6 +60,7 @@ from rne_dynamics.spatial.vector import (
     cross,
     dot,
     from_quaternion,
+    quaternion_times,
     rotate,
     scale,
     subtract,
@@ -146,17 +148,13 @@ def jacobian_kernel(model: Arm, body: int, point: Array, q: Array, J: Array) -> 
 @helper
 def _add_joint(topology: NDArray[np.int64], parameters: Array, i: int, R: Matrix, arm: Vector, J: Array) -> None:
     """The columns of joint i, whose axes in the world are R, for a point to which `arm` leads from its origin."""
-    iv = topology[i, VELOCITY_INDEX]
-    if topology[i, KIND] == FLOATING:
-        for k in range(3):
-            e = column(R, k)
-            add_column(J, iv + k, 1.0, e, ZERO)
-            add_column(J, iv + 3 + k, 1.0, cross(e, arm), e)
-    elif topology[i, KIND] == PRISMATIC:
-        add_column(J, iv, parameters[i, MULTIPLIER], column(R, 2), ZERO)
-    else:
-        e = column(R, 2)
-        add_column(J, iv, parameters[i, MULTIPLIER], cross(e, arm), e)
+    for k in range(axes_of(topology[i, KIND])):
+        place = place_of(topology[i, KIND], k)
+        e, axis = column(R, place % 3), topology[i, VELOCITY_INDEX] + k
+        if place < 3:
+            add_column(J, axis, parameters[i, MULTIPLIER], e, ZERO)
+        else:
+            add_column(J, axis, parameters[i, MULTIPLIER], cross(e, arm), e)
 
 
 def place_of_link(robot: RobotModel, link: str) -> tuple[int, Array]:
@@ -212,21 +210,17 @@ def jacobian_rate_kernel(model: Arm, body: int, point: Array, q: Array, qd: Arra
     target_rate, _ = motion_at(V[body], r)
     i = body
     while i != BASE:
-        kind, iv = topology[i, KIND], topology[i, VELOCITY_INDEX]
         (R, p), (v, w) = X[i], V[i]
         arm, arm_rate = subtract(target, p), subtract(target_rate, v)
-        # an axis fixed in the body turns with it: ė = ω × e
-        for k in range(3):
-            if kind != FLOATING and k != 2:
-                continue
-            e = column(R, k)
-            turn = cross(w, e)
-            s = 1.0 if kind == FLOATING else parameters[i, MULTIPLIER]
-            if kind == FLOATING or kind == PRISMATIC:
-                add_column(J, iv + k if kind == FLOATING else iv, s, turn, ZERO)
-            if kind != PRISMATIC:
+        for k in range(axes_of(topology[i, KIND])):
+            place = place_of(topology[i, KIND], k)
+            e, axis = column(R, place % 3), topology[i, VELOCITY_INDEX] + k
+            turn = cross(w, e)  # an axis fixed in the body turns with it: ė = ω × e
+            if place < 3:
+                add_column(J, axis, parameters[i, MULTIPLIER], turn, ZERO)
+            else:
                 swing = add(cross(turn, arm), cross(e, arm_rate))
-                add_column(J, iv + 3 + k if kind == FLOATING else iv, s, swing, turn)
+                add_column(J, axis, parameters[i, MULTIPLIER], swing, turn)
         i = topology[i, PARENT]
 
 
@@ -274,10 +268,7 @@ def integrate_configuration_kernel(arm: Arm, q: Array, step: Array, out: Array) 
         p = add(slice_vector(q, iq), rotate(from_quaternion(x, y, z, w), moved))
         c = np.cos(0.5 * angle)
         s = scale(half_sinc, phi)
-        X = w * s[0] + x * c + y * s[2] - z * s[1]
-        Y = w * s[1] + y * c + z * s[0] - x * s[2]
-        Z = w * s[2] + z * c + x * s[1] - y * s[0]
-        W = w * c - x * s[0] - y * s[1] - z * s[2]
+        X, Y, Z, W = quaternion_times((x, y, z, w), (*s, c))
         norm = np.sqrt(X * X + Y * Y + Z * Z + W * W)
         out[iq], out[iq + 1], out[iq + 2] = p
         out[iq + 3], out[iq + 4], out[iq + 5], out[iq + 6] = X / norm, Y / norm, Z / norm, W / norm

@@ -57,12 +57,6 @@ def first_axes(topology: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @helper
-def gear(topology: NDArray[np.int64], parameters: Array, i: int) -> float:
-    """Speed of joint i for unit speed of its coordinate."""
-    return 1.0 if topology[i, KIND] == FLOATING else parameters[i, MULTIPLIER]
-
-
-@helper
 def place_of(kind: int, k: int) -> int:
     """Which of the six numbers (v, ω) of its body axis k of a joint moves, and which of (f, n) is its effort."""
     if kind == FLOATING:

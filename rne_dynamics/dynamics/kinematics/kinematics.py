@@ -23,7 +23,7 @@ from rne_dynamics.model.layout import BASE, PARENT, columns
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
-from rne_dynamics.spatial.vector import IDENTITY, ZERO, Placement, from_quaternion, placed
+from rne_dynamics.spatial.vector import IDENTITY, ZERO, Placement, from_quaternion, placed, quaternion_times
 
 # columns of a pose: R_WB row after row, then p_WB
 ROTATION, POSITION, POSE_COLUMNS = columns(9, 3)
@@ -188,14 +188,4 @@ def vector_quaternions(vector: Array) -> Array:
 
 def quaternion_product(a: Array, b: Array) -> Array:
     """The rotations b first, then a: R(a) R(b)."""
-    ax, ay, az, aw = a.T
-    bx, by, bz, bw = b.T
-    return np.stack(
-        [
-            aw * bx + bw * ax + ay * bz - az * by,
-            aw * by + bw * ay + az * bx - ax * bz,
-            aw * bz + bw * az + ax * by - ay * bx,
-            aw * bw - ax * bx - ay * by - az * bz,
-        ],
-        axis=1,
-    )
+    return np.stack(quaternion_times(tuple(a.T), tuple(b.T)), axis=1)

@@ -20,7 +20,7 @@ from rne_dynamics.dynamics.kinematics.kinematics import put_pose
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import columns
 from rne_dynamics.spatial.cholesky import cholesky_solve
-from rne_dynamics.spatial.rows import matrix_at, vector_at
+from rne_dynamics.spatial.rows import matrix_at, product, vector_at
 from rne_dynamics.spatial.vector import Placement, Vector, compose, compose_back, dot, rotation_vector, subtract
 
 #: Floor of the damping, as a part of the largest square of a column of J, and absolute, m².
@@ -94,10 +94,7 @@ def damping_of(J: Array, error: float) -> float:
     """λ² for a weighted J (m, n) and the square of the weighted error, m²."""
     largest = 0.0
     for j in range(J.shape[1]):
-        size = 0.0
-        for k in range(J.shape[0]):
-            size += J[k, j] * J[k, j]
-        largest = max(largest, size)
+        largest = max(largest, product(J[:, j], J[:, j]))
     return 0.5 * error + FLOOR * largest + LEAST
 
 
@@ -114,11 +111,7 @@ def damped_step(J: Array, damping: float, q: Array, bounds: Array, work: Work) -
         for i in range(n):
             free = held[i] == 0.0
             for j in range(i + 1):
-                s = 0.0
-                if free and held[j] == 0.0:
-                    for k in range(rows):
-                        s += J[k, i] * J[k, j]
-                H[i, j] = s
+                H[i, j] = product(J[:, i], J[:, j]) if free and held[j] == 0.0 else 0.0
             H[i, i] += damping
             s = 0.0
             if free:

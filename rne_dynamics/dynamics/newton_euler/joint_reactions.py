@@ -22,6 +22,7 @@ from rne_dynamics.dynamics.declared.arguments import (
     Wrenches,
     as_floats,
     bodies_wrenches,
+    moved_wrench,
     packed_base,
     state_arrays,
 )
@@ -212,9 +213,7 @@ def _links_need(
     for name, value in wrenches.items():
         frame = robot.links[name]
         load = np.broadcast_to(as_floats(name, value), (*lead, 6)).reshape(rows, 6)
-        force = load[:, :3] @ frame.rotation.T
-        need[name][:, :3] -= force
-        need[name][:, 3:] -= load[:, 3:] @ frame.rotation.T + np.cross(frame.position, force)
+        need[name] -= moved_wrench(frame.rotation, frame.position, load)
     return need
 
 

@@ -32,7 +32,7 @@ from rne_dynamics.dynamics.free_bodies.state import (
     joint_motion,
     motion_errors,
 )
-from rne_dynamics.dynamics.free_bodies.system import MaximalSystem, Solution
+from rne_dynamics.dynamics.free_bodies.system import MaximalSystem
 from rne_dynamics.dynamics.kinematics.kinematics import quaternion_matrices, quaternion_product
 from rne_dynamics.errors import SimulationError, refuse
 from rne_dynamics.model import layout
@@ -176,8 +176,8 @@ class _Motion:
     loads: Array
     rate: float
 
-    def solution(self, t: float, state: BodyStates) -> Solution:
-        """Reactions and accelerations (4.41)."""
+    def solution(self, t: float, state: BodyStates) -> Array:
+        """Reactions and accelerations (4.41), as `MaximalSystem.solve` gives them."""
         system, robot = self.system, self.system.robot
         motion = joint_motion(robot, state)
         blocks = system.blocks_of_motion(robot.base_at_rest, motion, self.loads)
@@ -190,7 +190,7 @@ class _Motion:
 
     def rates(self, t: float, state: BodyStates) -> tuple[Array, Array, Array]:
         """Rates of positions, quaternions and the twists' components."""
-        robot, acceleration = self.system.robot, self.solution(t, state).acceleration
+        robot, acceleration = self.system.robot, self.solution(t, state)[self.system.motion]
         # a is that of the origin as a point, less gravity; the components in turning axes change by ω × v less
         R = quaternion_matrices(state.quaternion)
         acceleration[:, :3] += robot.gravity @ R - np.cross(state.twist[:, 3:], state.twist[:, :3])
@@ -229,7 +229,8 @@ def _row(motion: _Motion, t: float, state: BodyStates) -> tuple[float | Array, .
     potential = -(weight + robot.root_inertia.first_moment) @ robot.gravity
     position, velocity = motion_errors(system, joint_motion(robot, state), state.near)
     largest = [np.abs(error).max(initial=0.0) for error in (position, velocity)]
-    return t, q, qd, motion.effort(t, state), kinetic, potential, *largest, motion.solution(t, state).force
+    reactions = motion.solution(t, state)[motion.system.force]
+    return t, q, qd, motion.effort(t, state), kinetic, potential, *largest, reactions
 
 
 def _effort_function(robot: RobotModel, effort: Effort | ArrayLike | None) -> Callable[[float, BodyStates], Array]:
