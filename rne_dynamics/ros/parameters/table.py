@@ -258,22 +258,16 @@ class ParameterTable:
 
 def make_strict(node: Node) -> None:
     """Let the parameter services of a node refuse types that do not exist; rclpy's own would end the node."""
-
-    def set_each(request: SetParameters.Request, response: SetParameters.Response) -> SetParameters.Response:
-        response.results = [change(node, [parameter]) for parameter in request.parameters]
-        return response
-
-    def set_all(
-        request: SetParametersAtomically.Request, response: SetParametersAtomically.Response
-    ) -> SetParametersAtomically.Response:
-        response.result = change(node, request.parameters)
-        return response
-
+    callbacks: dict[type, Callable[[Any, Any], Any]] = {
+        SetParameters: lambda request, _: SetParameters.Response(
+            results=[change(node, [parameter]) for parameter in request.parameters]
+        ),
+        SetParametersAtomically: lambda request, _: SetParametersAtomically.Response(
+            result=change(node, request.parameters)
+        ),
+    }
     for service in node.services:
-        if service.srv_type is SetParameters:
-            service.callback = set_each
-        elif service.srv_type is SetParametersAtomically:
-            service.callback = set_all
+        service.callback = callbacks.get(service.srv_type, service.callback)
 
 
 def change(node: Node, parameters: Sequence[ParameterMessage]) -> SetParametersResult:
