@@ -283,10 +283,8 @@ class Answer(NamedTuple):
     number: int
     #: Result of the method.
     value: object
-    #: Text of the `RneDynamicsError` that it raised; empty for none.
-    refusal: str = ""
-    #: Traceback of any other exception; empty for none.
-    crash: str = ""
+    #: Text of the exception that it raised; empty for none.
+    refusal: str
 
 
 class Snapshot(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -27,21 +26,11 @@ from rne_dynamics.ros.messages.cdr import (
 )
 from rne_dynamics.ros.messages.publishers import stamp_of
 
-#: Return values of `gather`.
-WHOLE, NO_VELOCITY, OTHER = -1, -2, -3
+#: What `gather` has found: positions and velocities, positions alone, another layout; and what readers have found where
+#: a message has no controlled joint.
+WHOLE, NO_VELOCITY, OTHER, OTHER_JOINTS = -1, -2, -3, -4
 
 _NO_WORDS, _NO_PATTERN = np.empty(0, np.int64), np.empty((2, 0), np.int64)
-
-
-class Reading(Enum):
-    """Content of a joint state, as far as it concerns the controlled joints."""
-
-    WHOLE = "positions and velocities"
-    NO_VELOCITY = "positions alone"
-    OTHER_JOINTS = "no controlled joint"
-
-
-_WHOLE, _NO_VELOCITY, _ = Reading  # reading a member off its class is slow in Python 3.11
 
 
 class JointMap:
@@ -54,11 +43,11 @@ class JointMap:
         places = np.arange(3 * n).reshape(3, n)
         gather(_NO_WORDS, np.zeros(3 * n), _NO_PATTERN, places, *np.zeros((3, n)))
 
-    def read(self, message: JointState, q: Array, qd: Array, effort: Array) -> Reading:
+    def read(self, message: JointState, q: Array, qd: Array, effort: Array) -> int:
         """Fill `q`, `qd` and `effort`, (n,), from a message, NaN for what it lacks; other joints are ignored.
 
-        Velocities that are all NaN count as missing. StateError: only some of the joints, lists of other lengths than
-        the names, values that are not finite; an effort may be missing.
+        `WHOLE`, `NO_VELOCITY` or `OTHER_JOINTS`; velocities that are all NaN count as missing. StateError: only some of
+        the joints, lists of other lengths than the names, values that are not finite; an effort may be missing.
         """
         count, ours = len(message.name), any(joint in message.name for joint in self.joints)
         self._places = places_of(
@@ -84,8 +73,8 @@ class JointMap:
             return np.empty((3, 0), np.int64)
         return rows_of(self._places, position, velocity, effort)
 
-    def verdict(self, code: int, q: Array, qd: Array) -> Reading:
-        """Meaning of a return value of `gather`; raises as `read`."""
+    def verdict(self, code: int, q: Array, qd: Array) -> int:
+        """The return value of `gather`, unless it is a number that is not finite; raises as `read`."""
         if code >= 0:
             j = code % len(q)
             label, value = ("position", q[j]) if code < len(q) else ("velocity", qd[j])
@@ -93,7 +82,7 @@ class JointMap:
                 f"joint state: {label} of joint {self.joints[j]!r} is {value}; it must be finite",
                 StateProblem.NOT_FINITE,
             )
-        return _NO_VELOCITY if code == NO_VELOCITY else _WHOLE
+        return code
 
 
 def rows_of(places: NDArray[np.intp], *starts: int | None) -> NDArray[np.int64]:
@@ -206,7 +195,7 @@ class StateReader:
         #: Stamp of the last message, ns.
         self.stamp = 0
 
-    def read(self, data: bytes, q: Array, qd: Array, effort: Array) -> Reading:
+    def read(self, data: bytes, q: Array, qd: Array, effort: Array) -> int:
         """As `JointMap.read`, from a serialised message; `StateError` also for bytes that are none."""
         self.stamp = stamp_in(data)
         size = len(data)
@@ -214,7 +203,7 @@ class StateReader:
             if known.size == size:
                 code, named = known.read(data, q, qd, effort), known.places.size
                 if code == WHOLE and named:
-                    return _WHOLE
+                    return code
                 if code != OTHER:
                     return self._map.verdict(code, q, qd) if named else _no_joint(q, qd, effort)
         return self._read_anew(data, q, qd, effort)
@@ -234,7 +223,7 @@ class StateReader:
                     found[name] = Measured(float(known.values[place]), stamp)
         return found
 
-    def _read_anew(self, data: bytes, q: Array, qd: Array, effort: Array) -> Reading:
+    def _read_anew(self, data: bytes, q: Array, qd: Array, effort: Array) -> int:
         message = deserialised(
             data, JointState, lambda why: StateError(f"joint state: {why}", StateProblem.UNREADABLE)
         )
@@ -264,10 +253,10 @@ def agrees(layout: JointStateLayout, data: bytes, message: JointState) -> bool:
     )
 
 
-def _no_joint(q: Array, qd: Array, effort: Array) -> Reading:
+def _no_joint(q: Array, qd: Array, effort: Array) -> int:
     for out in (q, qd, effort):
         out.fill(np.nan)
-    return Reading.OTHER_JOINTS
+    return OTHER_JOINTS
 
 
 # REP 145: the linear acceleration is what an accelerometer measures, v̇ − g; a covariance that begins with −1 says that

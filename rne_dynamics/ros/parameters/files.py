@@ -25,7 +25,7 @@ __all__ = [
     "JOINT", "JTC", "OF_HARDWARE", "OF_THE_ARM", "SIMULATED", "Parameter", "ParameterAlias", "Translation", "Value",
     "Values", "applies", "declared_parameters", "filled", "flat", "given_to", "given_to_another", "listed",
     "lost_settings", "node_keys", "per_joint", "refusal", "refuse_undeclared", "ros_settings",
-    "settings_for", "simulated", "translate", "unclaimed",
+    "settings_for", "simulated", "translate", "unclaimed", "words_of",
 ]
 
 T = TypeVar("T")
@@ -212,13 +212,20 @@ def lost_settings(arguments: Sequence[str], name: str, namespace: str) -> Iterat
 
 def ros_settings(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Parameter files (``--params-file``) and single parameters (``-p``) among ROS arguments."""
-    inside = False
-    words = iter(arguments)
+    words = words_of(arguments, ros=True)
     for word in words:
-        if word in ("--ros-args", "--"):
-            inside = word == "--ros-args"
-        elif inside and word in _FLAGS and (value := next(words, None)) is not None:
+        if word in _FLAGS and (value := next(words, None)) is not None:
             yield _FLAGS[word], value
+
+
+def words_of(arguments: Sequence[str], *, ros: bool) -> Iterator[str]:
+    """The words between ``--ros-args`` and ``--`` if `ros`, else all others."""
+    inside = False
+    for word in arguments:
+        if word == "--ros-args" or (inside and word == "--"):
+            inside = word == "--ros-args"
+        elif inside == ros:
+            yield word
 
 
 def node_keys(file: str) -> Iterator[str]:
