@@ -38,7 +38,8 @@ class JointMap:
 
     def __init__(self, joints: Sequence[str]) -> None:
         self.joints = tuple(joints)
-        self._places: NDArray[np.intp] | None = None  # None: no controlled joint
+        #: Where the joints are in the last message, (n,); empty if it has no controlled joint.
+        self.places = np.empty(0, np.intp)
         n = len(self.joints)  # compiled before the first message
         places = np.arange(3 * n).reshape(3, n)
         gather(_NO_WORDS, np.zeros(3 * n), _NO_PATTERN, places, *np.zeros((3, n)))
@@ -50,9 +51,9 @@ class JointMap:
         the joints, lists of other lengths than the names, values that are not finite; an effort may be missing.
         """
         count, ours = len(message.name), any(joint in message.name for joint in self.joints)
-        self._places = places_of(
+        self.places = places_of(
             self.joints, message.name, lambda why, problem: StateError(f"joint state: {why}", problem)
-        ) if ours else None
+        ) if ours else np.empty(0, np.intp)
         if not ours and (count or not len(message.position)):
             return _no_joint(q, qd, effort)
         position, velocity = np.asarray(message.position, np.float64), np.asarray(message.velocity, np.float64)
@@ -64,14 +65,10 @@ class JointMap:
             )
         given = np.asarray(message.effort, np.float64)
         values = np.concatenate((position, velocity, given))
-        places = self.places(0, count if len(velocity) else None, len(values) - count if len(given) == count else None)
+        places = rows_of(
+            self.places, 0, count if len(velocity) else None, len(values) - count if len(given) == count else None
+        )
         return self.verdict(gather(_NO_WORDS, values, _NO_PATTERN, places, q, qd, effort), q, qd)
-
-    def places(self, position: int, velocity: int | None, effort: int | None) -> NDArray[np.int64]:
-        """Index of each joint's values among all numbers of such a message, by where lists begin; (3, n)."""
-        if self._places is None:
-            return np.empty((3, 0), np.int64)
-        return rows_of(self._places, position, velocity, effort)
 
     def verdict(self, code: int, q: Array, qd: Array) -> int:
         """The return value of `gather`, unless it is a number that is not finite; raises as `read`."""
@@ -86,7 +83,7 @@ class JointMap:
 
 
 def rows_of(places: NDArray[np.intp], *starts: int | None) -> NDArray[np.int64]:
-    """Index of each joint's number in each list, given where the list begins; -1 for lists that there are not."""
+    """Index of each joint's number in each list, by where lists begin, (lists, n); -1 for lists that there are not."""
     return np.array([np.full(len(places), -1) if start is None else places + start for start in starts], np.int64)
 
 
@@ -241,9 +238,8 @@ class StateReader:
         others = {
             name: position + named.index(name) for name in self._others if name in named and position is not None
         }
-        return Known.learned(
-            layout, data, JointState, self._map.places(position or 0, velocity, effort), others=others
-        )
+        places = rows_of(self._map.places, position or 0, velocity, effort)
+        return Known.learned(layout, data, JointState, places, others=others)
 
 
 def agrees(layout: JointStateLayout, data: bytes, message: JointState) -> bool:
@@ -254,8 +250,7 @@ def agrees(layout: JointStateLayout, data: bytes, message: JointState) -> bool:
 
 
 def _no_joint(q: Array, qd: Array, effort: Array) -> int:
-    for out in (q, qd, effort):
-        out.fill(np.nan)
+    q[:] = qd[:] = effort[:] = np.nan
     return OTHER_JOINTS
 
 
