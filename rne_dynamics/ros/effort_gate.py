@@ -110,8 +110,9 @@ class EffortGateNode(DrivingNode):
         self._command_type = effort_type(message)
         self._commands = polled_subscription(self, self._command_type, COMMANDS, NEWEST, raw=True)
         self._states = polled_subscription(self, JointState, "joint_states", NEWEST, raw=True)
-        ticks = () if self.clock.subscription is None else (self.clock.subscription,)
-        self._messages = TopicWait(self, *map(self.keep, (self._commands, self._states, *ticks)))
+        self._messages = TopicWait(
+            self, *map(self.keep, (self._commands, self._states, *self.clock.subscriptions))
+        )
         self.open(lambda: self.gate.mode, {
             "stop": lambda request: self.gate.stop(self.clock.now(), "~/stop was called"),
             "recover": lambda request: self.gate.recover(self.clock.now()),
@@ -209,8 +210,17 @@ class EffortGateNode(DrivingNode):
         self._acknowledge()
 
     def _on_state(self, data: bytes, sequence: int | None) -> None:
+        now, reader = self.clock.now(), self._reader
         if self.clock.started:
-            self._take_state(data, sequence)
+            try:
+                reading = reader.read(data, self._q, self._qd, self._reported)
+            except StateError as error:
+                self.gate.states.refuse(error)
+            else:
+                if reading != OTHER_JOINTS:
+                    self._send(self.gate.observe(
+                        reader.stamp, now, self._q, self._qd, velocity_missing=reading == NO_VELOCITY, sequence=sequence
+                    ))
         self._taken, self._stamp = self._taken + 1, stamp_in(data)
         self._acknowledge()
 
@@ -244,20 +254,6 @@ class EffortGateNode(DrivingNode):
             "delay, and that both computers have the same time",
         )
         return True
-
-    def _take_state(self, data: bytes, sequence: int | None) -> None:
-        now = self.clock.now()
-        reader = self._reader
-        try:
-            reading = reader.read(data, self._q, self._qd, self._reported)
-        except StateError as error:
-            self.gate.states.refuse(error)
-            return
-        if reading != OTHER_JOINTS:
-            self._send(self.gate.observe(
-                reader.stamp, now, self._q, self._qd, velocity_missing=reading == NO_VELOCITY,
-                sequence=sequence,
-            ))
 
     def _send(self, effort: GateEffort | None) -> None:
         if effort is None:

@@ -149,10 +149,11 @@ class LoopClock:
         self._elapsed, self._started = 0, False
         self._sequence, self._step = -1, NANOSECONDS  # number of the last message, and its step, ns
         self._received_at = time.monotonic()
-        self.subscription: Subscription | None = None
+        #: To ``/clock``, one or none.
+        self.subscriptions: tuple[Subscription, ...] = ()
         if self.simulated:
             end_time_source(node)
-            self.subscription = polled_subscription(node, Clock, "/clock", NEWEST, raw=True)
+            self.subscriptions = (polled_subscription(node, Clock, "/clock", NEWEST, raw=True),)
 
     @property
     def started(self) -> bool:
@@ -181,9 +182,9 @@ class LoopClock:
 
     def take(self) -> bool:
         """Take the newest message on ``/clock``; whether there was one."""
-        if self.subscription is None:
+        if not self.subscriptions:
             return False
-        taken = take(self.subscription, Clock, raw=True)
+        taken = take(self.subscriptions[0], Clock, raw=True)
         if taken is None or len(taken[0]) < _SIZE:
             return False
         before, self._sequence = self._sequence, taken[1].get("publication_sequence_number") or -1
@@ -239,8 +240,7 @@ class HotLoop:
         self._service_at = 0.0
         #: Publication sequence number of the last message; None where the middleware has none.
         self.sequence: int | None = None
-        ticks = () if clock is None or clock.subscription is None else (clock.subscription,)
-        self._messages = TopicWait(node, self.subscription, *ticks)
+        self._messages = TopicWait(node, self.subscription, *(() if clock is None else clock.subscriptions))
 
     def turn(self, executor: NodeExecutor | None = None, longest: float = LONGEST_WAIT) -> None:
         """Wait for one message or deadline, at most `longest`, s, and serve it; then the executor, if that is due."""

@@ -127,9 +127,7 @@ def _execute(loop: ControlLoop, command: Command, outbox: _Outbox) -> bool:
 
 
 def _end_alone(loop: ControlLoop, since: float) -> None:
-    """Stop the arm, since no node is left to request it."""
-    if loop.cycle is None:
-        return
+    """Stop the arm, which the loop still drives, since no node is left to request it."""
     plan = loop.supervisor.settings.stop
     why = "the controller's own node has ended"
     if not loop.clock.simulated and since > plan.brake_time + plan.hold_time + plan.ramp_time + ALONE_OVERTIME:
