@@ -57,11 +57,16 @@ class Messages:
     #: What is wrong with the file.
     notes: list[str] = field(default_factory=list)
 
-    def add_topic(self, topic: str, kind: str) -> None:
-        """Note a topic."""
+    def add_topic(self, topic: str, kind: str, text: str, encoding: str) -> None:
+        """Note a topic, and the definition of its type if it is read and ROS's core packages lack it."""
+        from rosbags.typesys import get_types_from_msg
+
         self.kinds[topic] = kind
         if kind in READ:
             self.by_topic.setdefault(topic, [])
+            if kind not in self.types.fielddefs and encoding == "ros2msg":
+                found = get_types_from_msg(text, kind)
+                self.types.register({name: x for name, x in found.items() if name not in self.types.fielddefs})
 
     def decoded(self, topic: str, source: str) -> list[Any]:
         """The messages of a topic; `RecordingError` where one is not what its type says."""
@@ -94,8 +99,8 @@ def mcap_messages(path: Path) -> Messages:
                     schema = schemas[record.schema_id]
                     channels[record.id] = record.topic
                     if record.topic not in found.kinds:
-                        found.add_topic(record.topic, schema.name)
-                        _learn(found.types, schema.name, schema.data.decode("utf-8", "replace"), schema.encoding)
+                        text = schema.data.decode("utf-8", "replace")
+                        found.add_topic(record.topic, schema.name, text, schema.encoding)
                 elif isinstance(record, Message) and channels.get(record.channel_id) in found.by_topic:
                     found.by_topic[channels[record.channel_id]].append(
                         Stored(record.publish_time or record.log_time, record.data)
@@ -161,9 +166,8 @@ def bag_messages(path: Path) -> Messages:
             _check_bag_file(file)
         with Reader(path) as reader:
             for connection in reader.connections:
-                found.add_topic(connection.topic, connection.msgtype)
                 encoding = "ros2msg" if connection.msgdef.format == MessageDefinitionFormat.MSG else ""
-                _learn(found.types, connection.msgtype, connection.msgdef.data, encoding)
+                found.add_topic(connection.topic, connection.msgtype, connection.msgdef.data, encoding)
             wanted = [c for c in reader.connections if c.topic in found.by_topic]
             for connection, logged, data in reader.messages(wanted) if wanted else ():
                 found.by_topic[connection.topic].append(Stored(logged, bytes(data)))
@@ -193,16 +197,6 @@ def _check_bag_file(file: Path) -> None:
             for name, kind in database.execute("SELECT name, type FROM sqlite_master"):
                 if kind in ("view", "trigger"):
                     raise RecordingError(f"{file} has the {kind} {name!r}, which no bag has")
-
-
-def _learn(types: Typestore, kind: str, text: str, encoding: str) -> None:
-    """Add the definition of a type that is read and that ROS's core packages lack."""
-    if kind not in READ or kind in types.fielddefs or encoding != "ros2msg":
-        return
-    from rosbags.typesys import get_types_from_msg
-
-    found = get_types_from_msg(text, kind)
-    types.register({name: fields for name, fields in found.items() if name not in types.fielddefs})
 
 
 def topics_of(messages: Messages, kinds: Iterable[str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from functools import cache
 from importlib.util import find_spec
@@ -176,7 +177,7 @@ SUFFIX = ".mcap"
 CHUNK_SIZE = 512 * 1024
 
 
-class McapFile:
+class McapFile(AbstractContextManager["McapFile"]):
     """Writer of one MCAP file in a folder that is created; `RecordingError` if it exists and is not to be replaced."""
 
     def __init__(self, path: Path, *, replace: bool = False) -> None:
@@ -223,9 +224,6 @@ class McapFile:
     def abandon(self) -> None:
         """Close the file as it is, without index; for a disk that is full."""
         self._stream.close()
-
-    def __enter__(self) -> McapFile:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

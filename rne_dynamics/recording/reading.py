@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,17 @@ OTHER_STATES = re.compile(r"/(torque/\w+|reference|setpoint|deflections|joint_co
 STEP = 1.0
 #: By how much a message may be older than one before it, ns: it came late. Else time began again.
 LATEST = NANOSECONDS
-TERM = re.compile(r"^(?P<controller>.*)/torque/(?P<term>\w+)$")
+TERM = re.compile(r"/torque/\w+$")
+
+
+class _Known(NamedTuple):
+    """A message with joints of the recording."""
+
+    message: Any
+    #: Of the joints in it, -1 for none.
+    places: list[int]
+    #: ns since the epoch.
+    sent: int
 
 
 class _Assembly:
@@ -39,15 +49,13 @@ class _Assembly:
         self._topics = {"q": self._states}
         decoded = messages.decoded(self._states, source)
         self._names = self._joints(decoded, joints)
-        kept, self._places = self._known(decoded, self._states, whole=True)
-        if not kept:
+        self._kept = self._known(decoded, self._states, whole=True)
+        if not self._kept:
             raise RecordingError(f"{source}: no message on {self._states} has all joints {', '.join(self._names)}")
-        self._kept = [decoded[k] for k in kept]
-        self._sent = self._sending_times(self._states, kept)
-        self._stamped = any(map(stamp_of, self._kept))
+        self._stamped = any(stamp_of(one.message) for one in self._kept)
         if not self._stamped:
             self._notes.append(f"messages on {self._states} have no stamps; times are those of their recording")
-        self._stamps = np.array([stamp_of(m) for m in self._kept]) if self._stamped else self._sent
+        self._stamps = self._times(self._kept)
         self._start = int(self._stamps.min())
 
     def _joints(self, decoded: list[Any], joints: Sequence[str] | None) -> tuple[str, ...]:
@@ -62,21 +70,20 @@ class _Assembly:
         usual = max(counted, key=lambda names: (counted[names], len(names)))
         return next(tuple(message.name) for message in decoded if frozenset(message.name) == usual)
 
-    def _known(self, decoded: list[Any], topic: str, *, whole: bool = False) -> tuple[list[int], list[list[int]]]:
-        """Numbers of the messages with any of the joints, if `whole` with all, and their places there, -1 for none."""
-        kept, places, known = [], [], dict[tuple[str, ...], list[int]]()
-        for k, message in enumerate(decoded):
+    def _known(self, decoded: list[Any], topic: str, *, whole: bool = False) -> list[_Known]:
+        """The messages with any of the joints, if `whole` with all."""
+        kept, known = [], dict[tuple[str, ...], list[int]]()
+        for message, stored in zip(decoded, self._messages.by_topic[topic], strict=True):
             names = tuple(message.name if hasattr(message, "name") else message.joint_names)
             if names not in known:
                 found = [joint in names for joint in self._names]
                 usable = all(found) if whole else any(found)
                 known[names] = [names.index(j) if j in names else -1 for j in self._names] if usable else []
             if known[names]:
-                kept.append(k)
-                places.append(known[names])
+                kept.append(_Known(message, known[names], stored.sent))
         if len(kept) < len(decoded):
             self._notes.append(f"{topic}: {len(decoded) - len(kept)} messages without the joints are left out")
-        return kept, places
+        return kept
 
     def recording(self) -> Recording:
         """The whole."""
@@ -89,7 +96,7 @@ class _Assembly:
         order = np.argsort(self._stamps, kind="stable")
         if (np.diff(order) < 0).any():
             self._notes.append(f"{self._states}: messages are sorted by their stamps")
-        position, *others = self._series(self._kept, self._places, self._stamps, "position", "velocity", "effort")
+        position, *others = self._series(self._kept, "position", "velocity", "effort")
         if position is None:
             raise RecordingError(f"{self._source}: messages on {self._states} have no positions")
         t, reported = position
@@ -104,7 +111,7 @@ class _Assembly:
         if reference_q is not None and turned.any():
             reference_q = in_turns_of(reference_q, Series(t, q), turned)
         torque = self._torque()
-        command = self._command(self._stamps[order], self._sent[order])
+        command = self._command(self._stamps[order], np.array([self._kept[k].sent for k in order]))
         return Recording(
             source=self._source, joint_names=self._names, t=t, q=q, qd=parts.get("qd"), effort=parts.get("effort"),
             reference_q=reference_q, reference_qd=reference_qd, torque=torque, command=command,
@@ -114,17 +121,17 @@ class _Assembly:
     def _seconds(self, stamps: NDArray[np.int64]) -> Array:
         return np.asarray((stamps - self._start) / NANOSECONDS)
 
-    def _sending_times(self, topic: str, kept: Sequence[int]) -> NDArray[np.int64]:
-        stored = self._messages.by_topic[topic]
-        return np.array([stored[k].sent for k in kept])
+    def _times(self, known: Sequence[_Known]) -> NDArray[np.int64]:
+        return np.array([stamp_of(one.message) if self._stamped else one.sent for one in known])
 
-    def _series(
-        self, messages: Sequence[Any], places: list[list[int]], stamps: NDArray[np.int64], *fields: str
-    ) -> list[Series | None]:
-        """Numbers of messages in the order of their stamps, each list as a path of attributes; None for no numbers."""
+    def _series(self, known: Sequence[_Known], *fields: str) -> list[Series | None]:
+        """Numbers of messages in the order of their times, each list as a path of attributes; None for no numbers."""
+        if not known:
+            return [None] * len(fields)
+        stamps, places = self._times(known), [one.places for one in known]
         order = np.argsort(stamps, kind="stable")
         t = self._seconds(stamps[order])
-        found = [lists([value(message) for message in messages], places) for value in map(attrgetter, fields)]
+        found = [lists([value(one.message) for one in known], places) for value in map(attrgetter, fields)]
         return [None if numbers is None else Series(t, numbers[order]) for numbers in found]
 
     def _near(self, topics: Sequence[str]) -> list[str]:
@@ -133,13 +140,9 @@ class _Assembly:
         near = [topic for topic in topics if topic.startswith(namespace)]
         return sorted(near or topics, key=lambda topic: -len(self._messages.by_topic[topic]))
 
-    def _stamped_series(self, topic: str, *fields: str) -> list[Series | None]:
-        """As `_series`, of a topic with stamps."""
-        decoded = self._messages.decoded(topic, self._source)
-        kept, places = self._known(decoded, topic)
-        messages = [decoded[k] for k in kept]
-        stamps = np.array([stamp_of(m) for m in messages]) if self._stamped else self._sending_times(topic, kept)
-        return self._series(messages, places, stamps, *fields) if kept else [None] * len(fields)
+    def _series_on(self, topic: str, *fields: str) -> list[Series | None]:
+        """As `_series`, of a topic's messages."""
+        return self._series(self._known(self._messages.decoded(topic, self._source), topic), *fields)
 
     def _reference(self) -> tuple[Series | None, Series | None]:
         """Of a controller's topic ``reference`` or ``controller_state``."""
@@ -148,7 +151,7 @@ class _Assembly:
             position, velocity = ("position", "velocity") if topic in states else (
                 "reference.positions", "reference.velocities"
             )
-            q, qd = self._stamped_series(topic, position, velocity)
+            q, qd = self._series_on(topic, position, velocity)
             if q is not None:
                 self._topics["reference_q"] = topic
                 return q, qd
@@ -156,17 +159,15 @@ class _Assembly:
 
     def _torque(self) -> dict[str, Series]:
         """The terms of the controller with most messages."""
-        topics = self._near([t for t in topics_of(self._messages, [JOINT_STATE]) if TERM.match(t)])
         found: dict[str, Series] = {}
         chosen = ""
-        for topic in topics:
-            match = TERM.match(topic)
-            if match is None or (chosen and match["controller"] != chosen):
-                continue
-            (series,) = self._stamped_series(topic, "effort")
-            if series is not None:
-                chosen, found[match["term"]] = match["controller"], series
-                self._topics[f"torque_{match['term']}"] = topic
+        for topic in self._near([t for t in topics_of(self._messages, [JOINT_STATE]) if TERM.search(t)]):
+            controller, _, term = topic.rpartition("/torque/")
+            if chosen in ("", controller):
+                (series,) = self._series_on(topic, "effort")
+                if series is not None:
+                    chosen, found[term] = controller, series
+                    self._topics[f"torque_{term}"] = topic
         return found
 
     def _command(self, stamps: NDArray[np.int64], sent: NDArray[np.int64]) -> Series | None:
@@ -179,7 +180,7 @@ class _Assembly:
             kept = [k for k, message in enumerate(decoded) if len(message.data) == len(names)]
             if not kept or not set(self._names) & set(names):
                 continue
-            times = self._sending_times(topic, kept)
+            times = [self._messages.by_topic[topic][k].sent for k in kept]
             newest = np.searchsorted(np.maximum.accumulate(sent), times, side="right") - 1
             after = np.flatnonzero(newest >= 0)
             if not len(after):

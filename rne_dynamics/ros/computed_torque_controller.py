@@ -55,7 +55,7 @@ from rne_dynamics.ros.parameters.tracking import (
     with_law,
 )
 from rne_dynamics.ros.payload_measurement import PayloadMeasurement
-from rne_dynamics.ros.targets import Begin, FollowAction, PoseTargets, WrenchTargets, follow_action
+from rne_dynamics.ros.targets import Begin, FollowAction, FollowJointTrajectory, PoseTargets, WrenchTargets
 
 #: Laws that have a service which changes to them.
 SERVED = ("computed_torque", "disturbance_observer", "joint_impedance", "cartesian_impedance")
@@ -109,7 +109,7 @@ class ComputedTorqueController(EffortNode):
         self.serve(SetBool, "~/hand_guide", lambda request: self.control.call("hand_guide", bool(request.data)))
         if self._action is not None:
             self._action.server.destroy()
-        self._action = follow_action(self, robot.joint_names)
+        self._action = None if FollowJointTrajectory is None else FollowAction(self, robot.joint_names)
         self._poses, self._wrenches = PoseTargets(self, robot), WrenchTargets(self)
 
     # -- parameters ---------------------------------------------------------------------------------------------------

@@ -15,36 +15,33 @@ from dataclasses import replace
 import numpy as np
 from rclpy.parameter import Parameter as RosParameter
 from sensor_msgs.msg import JointState
-from std_srvs.srv import Trigger
 
 from rne_dynamics.control.effort_gate import DRIVE_PERIOD, EffortGate
 from rne_dynamics.control.gate_parts import (
     FAULT,
     PASSING,
     STOPPING,
-    UNCONFIGURED,
     CommandProblem,
     GateEffort,
     GateMode,
     GateSettings,
 )
 from rne_dynamics.control.guards.state_limits import StateLimits
-from rne_dynamics.control.locked_joints import LockedJoints
-from rne_dynamics.control.motion.limits import continuous, described_velocity, endless
+from rne_dynamics.control.motion.limits import continuous, described_velocity
 from rne_dynamics.control.supervision.states import StopPlan
-from rne_dynamics.control.thresholds import LOCK_PERIOD, NANOSECONDS
+from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.errors import ControlError, StateError
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.loop.hot_loop import LONGEST_WAIT, SERVICE_PERIOD, STANDSTILL, LoopClock, NodeExecutor
 from rne_dynamics.ros.loop.statistics import Histogram, percentile
 from rne_dynamics.ros.messages.answers import SeenPublisher, number_of, seen_topic
 from rne_dynamics.ros.messages.cdr import stamp_in
-from rne_dynamics.ros.messages.joint_states import Reading, StateReader
+from rne_dynamics.ros.messages.joint_states import NO_VELOCITY, OTHER_JOINTS, StateReader
 from rne_dynamics.ros.messages.publishers import COMMAND_MESSAGE, EffortPublisher, effort_reader, effort_type
 from rne_dynamics.ros.messages.topic_wait import NEWEST, TopicWait, polled_subscription, take
 from rne_dynamics.ros.node.command_line import read_command_line
-from rne_dynamics.ros.node.diagnostics import LOG_PERIOD, WARN, Diagnostics, ModeTopic, News, gate_status
-from rne_dynamics.ros.node.lifecycle import ArmNode
+from rne_dynamics.ros.node.diagnostics import LOG_PERIOD, WARN, News, gate_status
+from rne_dynamics.ros.node.driving import DrivingNode
 from rne_dynamics.ros.node.process import run
 from rne_dynamics.ros.parameters.controller import CONTROLLER, effort_scales, limits_of
 from rne_dynamics.ros.parameters.files import Parameter, Values, declared_parameters, filled
@@ -82,14 +79,13 @@ def gate_settings(robot: RigidRobot, values: Values) -> GateSettings:
 COMMANDS = "~/commands"
 
 
-class EffortGateNode(ArmNode):
+class EffortGateNode(DrivingNode):
     """Connects an `EffortGate` to its topics: efforts in the driver's unit, limits in the model's, N m or N."""
 
     _messages: TopicWait | None = None
 
     def __init__(self, overrides: Sequence[RosParameter] = ()) -> None:
         super().__init__("effort_gate", SCHEMA, overrides)
-        self._mode_topic = ModeTopic(self)
 
     # -- lifecycle ----------------------------------------------------------------------------------------------------
 
@@ -103,12 +99,9 @@ class EffortGateNode(ArmNode):
         self.gate.warm_up()
         self._news = News()
         self._reader, self._numbers = StateReader(joints, tuple(self.locked)), effort_reader(message, self.commanded)
-        self._others = LockedJoints(self.locked, endless(self.found.free))
         self._q, self._qd, self._reported = np.zeros(n), np.zeros(n), np.zeros(n)
         self._order = np.array([self.commanded.index(joint) for joint in joints], dtype=np.intp)
         self.efforts = EffortPublisher(self, self.commanded, joints, effort_scales(robot, values), message)
-        self._mode_topic.open()
-        self.diagnostics = Diagnostics(self)
         self._latency = Histogram()
         self.clock, self._taken, self._stamp, self._command, self._service_at = LoopClock(self), 0, 0, 0, 0.0
         self._seen = (
@@ -117,18 +110,13 @@ class EffortGateNode(ArmNode):
         self._command_type = effort_type(message)
         self._commands = polled_subscription(self, self._command_type, COMMANDS, NEWEST, raw=True)
         self._states = polled_subscription(self, JointState, "joint_states", NEWEST, raw=True)
-        ticks = () if self.clock.subscription is None else (self.clock.subscription,)
-        self._messages = TopicWait(self, *map(self.keep, (self._commands, self._states, *ticks)))
-        for name, action in (
-            ("stop", lambda request: self.gate.stop(self.clock.now(), "~/stop was called")),
-            ("recover", lambda request: self.gate.recover(self.clock.now())),
-        ):
-            self.offer(Trigger, f"~/{name}", action, lambda: self.gate.mode.value)
-        if self.locked:
-            self.every(LOCK_PERIOD, self._follow_locked)
-        self.every(self.parameters["diagnostics_period"], self._report)
-        self.parameters.prepare = self._changed
-        self._mode_topic.publish(self.gate.mode)
+        self._messages = TopicWait(
+            self, *map(self.keep, (self._commands, self._states, *self.clock.subscriptions))
+        )
+        self.open(lambda: self.gate.mode, {
+            "stop": lambda request: self.gate.stop(self.clock.now(), "~/stop was called"),
+            "recover": lambda request: self.gate.recover(self.clock.now()),
+        }, report=self._report, changed=self._changed, follow_locked=self._follow_locked)  # fmt: skip
 
     def begin(self) -> None:
         """Wait for joint states and for a controller."""
@@ -154,8 +142,7 @@ class EffortGateNode(ArmNode):
                 self.get_logger().info("stopped: the arm is released")
 
     def release(self) -> None:
-        """As the base, with the mode on ``~/state``."""
-        self._mode_topic.close(UNCONFIGURED)
+        """As the base, and wait for messages no more."""
         self._messages = None
         super().release()
 
@@ -223,8 +210,17 @@ class EffortGateNode(ArmNode):
         self._acknowledge()
 
     def _on_state(self, data: bytes, sequence: int | None) -> None:
+        now, reader = self.clock.now(), self._reader
         if self.clock.started:
-            self._take_state(data, sequence)
+            try:
+                reading = reader.read(data, self._q, self._qd, self._reported)
+            except StateError as error:
+                self.gate.states.refuse(error)
+            else:
+                if reading != OTHER_JOINTS:
+                    self._send(self.gate.observe(
+                        reader.stamp, now, self._q, self._qd, velocity_missing=reading == NO_VELOCITY, sequence=sequence
+                    ))
         self._taken, self._stamp = self._taken + 1, stamp_in(data)
         self._acknowledge()
 
@@ -259,20 +255,6 @@ class EffortGateNode(ArmNode):
         )
         return True
 
-    def _take_state(self, data: bytes, sequence: int | None) -> None:
-        now = self.clock.now()
-        reader = self._reader
-        try:
-            reading = reader.read(data, self._q, self._qd, self._reported)
-        except StateError as error:
-            self.gate.states.refuse(error)
-            return
-        if reading is not Reading.OTHER_JOINTS:
-            self._send(self.gate.observe(
-                reader.stamp, now, self._q, self._qd, velocity_missing=reading is Reading.NO_VELOCITY,
-                sequence=sequence,
-            ))
-
     def _send(self, effort: GateEffort | None) -> None:
         if effort is None:
             return
@@ -288,13 +270,13 @@ class EffortGateNode(ArmNode):
 
     def _follow_locked(self) -> None:
         """Lock the joints that are not controlled at their measured positions."""
-        if why := self.relock(self._others, self._reader.others(), self._changed):
+        if why := self.relock(self.others, self._reader.others(), self._changed):
             self.get_logger().warning(why, throttle_duration_sec=LOG_PERIOD)
 
     # -- reports ------------------------------------------------------------------------------------------------------
 
     def _entered(self, mode: GateMode, cause: str) -> None:
-        self._mode_topic.enter(mode, cause, error=mode is FAULT, warning=mode is STOPPING)
+        self.enter(mode, cause, error=mode is FAULT, warning=mode is STOPPING)
 
     def _report(self) -> None:
         level, message, values = gate_status(
@@ -306,7 +288,7 @@ class EffortGateNode(ArmNode):
             self.diagnostics.warn(message)
         recent = self._latency.recent()
         self.diagnostics.publish(level, message, values | {
-            "locked joints": self._others.report(time.monotonic()),
+            "locked joints": self.others.report(time.monotonic()),
             "time to pass an effort p50 (ms)": 1e3 * percentile(recent, 50.0),
             "time to pass an effort p99 (ms)": 1e3 * percentile(recent, 99.0),
         })

@@ -16,23 +16,19 @@ from typing import Any
 
 from rclpy.clock import ClockType
 from rclpy.time import Time
-from std_srvs.srv import Trigger
 
 from rne_dynamics.control.control_law import ControlLaw
 from rne_dynamics.control.felt_inertia import posture_inertia
-from rne_dynamics.control.locked_joints import LockedJoints
-from rne_dynamics.control.motion.limits import endless
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import DRIVING, Mode
-from rne_dynamics.control.thresholds import LOCK_PERIOD
 from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.loop.hot_loop import USE_SIM_TIME, NodeExecutor, end_time_source
 from rne_dynamics.ros.loop.messages import Snapshot, loop_setup
 from rne_dynamics.ros.loop.process import LoopEndedError, LoopProcess, LoopSilentError, Throttle
 from rne_dynamics.ros.messages.publishers import EFFORT_TOPIC
-from rne_dynamics.ros.node.diagnostics import ERROR, OK, WARN, Diagnostics, ModeTopic, TopicPeers
-from rne_dynamics.ros.node.lifecycle import ArmNode
+from rne_dynamics.ros.node.diagnostics import ERROR, OK, WARN, TopicPeers
+from rne_dynamics.ros.node.driving import DrivingNode
 from rne_dynamics.ros.node.process import LIBRARIES, drop_compiler_pages
 from rne_dynamics.ros.parameters.files import JOINT, Parameter, Values
 from rne_dynamics.ros.parameters.table import payload
@@ -46,7 +42,7 @@ LOOP_DISCOVERY = 1.0
 SETTINGS_PERIOD = 0.1
 
 
-class EffortNode(ArmNode):
+class EffortNode(DrivingNode):
     """A controller that turns joint states into efforts; subclasses define `settings`.
 
     The last effort never stays applied: every way to end releases the arm, see `Supervisor`.
@@ -59,7 +55,6 @@ class EffortNode(ArmNode):
         self.control = control  # before anything raises: Kilted's rclpy also destroys nodes whose construction failed
         super().__init__(name, schema)
         self.mode, self.lost = Mode.UNCONFIGURED, False
-        self._mode_topic = ModeTopic(self)
         self._reports_wait = self.create_guard_condition(control.receive)
         # a report is a call of the method of that name, `log` among them
         control.start_listening(
@@ -96,22 +91,17 @@ class EffortNode(ArmNode):
         self.in_force, self._simulated = settings, bool(self.get_parameter(USE_SIM_TIME).value)
         if self._simulated:
             end_time_source(self)  # the loop receives the time and reports it
-        self._others, self._obstacle = LockedJoints(self.locked, endless(self.found.free)), ""
+        self._obstacle = ""
         self.warm_up(robot)
         setup = loop_setup(self, replace(settings, others=others), self._simulated)
         self.control.call("build", setup, seconds=math.inf)
         self.mode = Mode.INACTIVE
         self._newest: Throttle[Settings] = self.throttled("adopt")
-        self._mode_topic.open()
-        self.diagnostics = Diagnostics(self)
         self._peers = TopicPeers(self, EFFORT_TOPIC)
-        self.serve(Trigger, "~/stop", lambda request: self.control.call("stop", "~/stop was called"))
-        self.serve(Trigger, "~/recover", lambda request: self.control.call("recover"))
-        if self.locked:
-            self.every(LOCK_PERIOD, self._follow_locked)
-        self.every(values["diagnostics_period"], self._report)
-        values.prepare = self._changed
-        self._mode_topic.publish(self.mode)
+        self.open(lambda: self.mode, {
+            "stop": lambda request: self.control.call("stop", "~/stop was called"),
+            "recover": lambda request: self.control.call("recover"),
+        }, report=self._report, changed=self._changed, follow_locked=self._follow_locked)  # fmt: skip
         self._await_loop()
 
     def throttled(self, command: str) -> Throttle[Any]:
@@ -172,12 +162,11 @@ class EffortNode(ArmNode):
         """End this process too, after the end of the loop's."""
         self.lost = self.finished = self.failed = True
         self.mode = Mode.FAULT
-        self._mode_topic.publish(self.mode)
+        self.publish_mode(self.mode)
 
     def release(self) -> None:
-        """As the base; ~/state reports it."""
+        """As the base; the loop drops the robot too."""
         self.mode = Mode.UNCONFIGURED
-        self._mode_topic.close(self.mode)
         super().release()
         self.control.call("release")
 
@@ -208,9 +197,7 @@ class EffortNode(ArmNode):
     def entered(self, mode: Mode, cause: str, locked: bool) -> None:
         """The controller has entered a mode, or has a cause to stay in it; `locked` if its start-up check failed."""
         self.mode = mode
-        self._mode_topic.enter(
-            mode, cause, error=mode is Mode.FAULT, warning=mode is Mode.STOPPING or locked
-        )
+        self.enter(mode, cause, error=mode is Mode.FAULT, warning=mode is Mode.STOPPING or locked)
 
     def snapshot(self, snapshot: Snapshot) -> None:
         """Take the present motion, for feedback."""
@@ -223,8 +210,8 @@ class EffortNode(ArmNode):
 
     def _follow_locked(self) -> None:
         """Lock them in the model at their measured positions."""
-        why = self.relock(self._others, self.control.call("others"), self._changed)
-        obstacle = why or self._others.too_fast(time.monotonic())
+        why = self.relock(self.others, self.control.call("others"), self._changed)
+        obstacle = why or self.others.too_fast(time.monotonic())
         if obstacle != self._obstacle:
             if obstacle and not self._obstacle:
                 self.get_logger().error(f"no motion is allowed: {obstacle}")
@@ -279,7 +266,7 @@ class EffortNode(ArmNode):
             self.diagnostics.warn(message)
         self.diagnostics.publish(
             level, message, values | {
-                "locked joints": self._others.report(time.monotonic()), "publishers of efforts": self._peers.publishers,
+                "locked joints": self.others.report(time.monotonic()), "publishers of efforts": self._peers.publishers,
                 "listeners to efforts": self._peers.subscribers,
             } | self.status(),
         )  # fmt: skip

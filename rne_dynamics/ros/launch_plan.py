@@ -169,22 +169,6 @@ class NodePlan:
 # -- the nodes of a launch, from its arguments -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Arm:
-    """The arm of the arguments: a model file, the text of a URDF, or neither, which means the topic."""
-
-    name: str = ""
-    model: str = ""
-    urdf: str = ""
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Its parameters for our nodes."""
-        if self.model:
-            return {"model": self.model}
-        return {"robot_description": self.urdf} if self.urdf else {}
-
-
 def plan(
     kind: Kind, given: Mapping[str, str], installed: Callable[[str], bool] = lambda package: True
 ) -> list[NodePlan]:
@@ -192,11 +176,11 @@ def plan(
     values = checked(kind.arguments, given)
     if kind.simulated and values["hardware"] and not (values["urdf"] or values["model"]):
         raise ArgumentError(f"launch argument hardware:={values['hardware']} is given without urdf; give the arm's")
-    arm = chosen_arm(values, kind.robot)
+    named, arm = chosen_arm(values, kind.robot)
     driver = topics(kind, values)
-    file = config_file(arm, values)
+    file = config_file(named, values)
     viewer = (values["robot_state_publisher"] or ("true" if kind.simulated else "false")) == "true"
-    if viewer and not arm.parameters:
+    if viewer and not arm:
         raise ArgumentError(
             "launch argument robot_state_publisher:=true needs urdf or model: without them the description is read "
             f"from the topic {values['description_topic']}, where another node publishes it"
@@ -209,7 +193,7 @@ def plan(
         NodePlan(
             "rne_dynamics", name,
             parameters=(
-                *_files(name, kind, values, file), arm.parameters | _own_parameters(name, kind, values, driver, file)
+                *_files(name, kind, values, file), arm | _own_parameters(name, kind, values, driver, file)
             ),
             remappings=_remappings(name, kind, values, driver, gated=gate != NONE, published=published),
             guarded=gate == START and name not in (GATE, SIMULATOR),
@@ -219,8 +203,8 @@ def plan(
     return [*nodes, *_recorder_and_viewers(kind, values, driver, arm, viewer)]
 
 
-def chosen_arm(values: Mapping[str, str], default: str) -> Arm:
-    """The arm that the arguments urdf, xacro_args and model name; `ArgumentError` where they name none."""
+def chosen_arm(values: Mapping[str, str], default: str) -> tuple[str, dict[str, Any]]:
+    """Name and parameters of the arm that the arguments give, none for that of the topic; raises `ArgumentError`."""
     urdf, model, xacro = values["urdf"], values["model"], values["xacro_args"]
     refuse(
         ArgumentError,
@@ -230,11 +214,13 @@ def chosen_arm(values: Mapping[str, str], default: str) -> Arm:
     )
     argument, name = ("model", model) if model else ("urdf", urdf or default)
     if not name:
-        return Arm()
+        return "", {}
     try:
         is_model = names_model_file(name)
         if is_model == bool(model):
-            return Arm(name, model=model) if model else Arm(name, urdf=description_text(name, xacro_mappings(xacro)))
+            return name, {"model": model} if model else {
+                DESCRIPTION_TOPIC: description_text(name, xacro_mappings(xacro))
+            }
     except DescriptionError as error:
         raise ArgumentError(f"launch argument {argument}:={name}: {error}") from None
     other, what = ("model", "a model file") if is_model else ("urdf", "no model file")
@@ -257,7 +243,7 @@ def topics(kind: Kind, values: Mapping[str, str]) -> Driver:
     return Driver(values["joint_states"] or known.joint_states, efforts, drives)
 
 
-def config_file(arm: Arm, values: Mapping[str, str]) -> Path | None:
+def config_file(arm: str, values: Mapping[str, str]) -> Path | None:
     """Parameter file: the one given, else that of the hardware, else that of the shipped robot of this name."""
     if values["config"]:
         if not Path(values["config"]).is_file():
@@ -265,7 +251,7 @@ def config_file(arm: Arm, values: Mapping[str, str]) -> Path | None:
         return Path(values["config"])
     if values["hardware"]:
         return share_file(f"config/hardware/{values['hardware']}.yaml")
-    return share_file(f"config/{arm.name}.yaml") if arm.name in (*shipped_robots(), *shipped_models()) else None
+    return share_file(f"config/{arm}.yaml") if arm in (*shipped_robots(), *shipped_models()) else None
 
 
 def _files(name: str, kind: Kind, values: Mapping[str, str], file: Path | None) -> list[Path]:
@@ -330,7 +316,7 @@ def _clock(kind: Kind) -> tuple[tuple[str, str], ...]:
 
 
 def _recorder_and_viewers(
-    kind: Kind, values: Mapping[str, str], driver: Driver, arm: Arm, viewer: bool
+    kind: Kind, values: Mapping[str, str], driver: Driver, arm: Mapping[str, str], viewer: bool
 ) -> Iterator[NodePlan]:
     """Those that are wanted."""
     if values["record"]:
@@ -340,14 +326,14 @@ def _recorder_and_viewers(
     states, description = (STATE_TOPIC, driver.joint_states), (DESCRIPTION_TOPIC, values["description_topic"])
     remappings = (*_clock(kind), *(pair for pair in (states, description) if pair[0] != pair[1]))
     if viewer:
-        urdf = arm.urdf or description_text(arm.model)  # of a mechanism its open tree
+        urdf = arm.get(DESCRIPTION_TOPIC) or description_text(arm["model"])  # of a mechanism its open tree
         parameters = {DESCRIPTION_TOPIC: urdf, **_time(values)}
         yield NodePlan(STATE_PUBLISHER, STATE_PUBLISHER, (parameters,), remappings)
     if values["view"] == "true":
         laws = [name for name in kind.nodes if name not in (SIMULATOR, GATE)]
         parameters = {
             "controller": laws[0] if laws else "", "simulator": SIMULATOR if kind.simulated else "",
-            **arm.parameters, **_time(values),
+            **arm, **_time(values),
         }
         yield NodePlan("rne_dynamics", VIEWER, (parameters,), remappings, optional=True)
     if values["rviz"] == "true":

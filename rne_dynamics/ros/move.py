@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -24,7 +23,7 @@ from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.errors import ArgumentError, MissingDependencyError, RneDynamicsError, StateError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.messages.joint_states import JointMap, Reading
+from rne_dynamics.ros.messages.joint_states import OTHER_JOINTS, WHOLE, JointMap
 from rne_dynamics.ros.messages.publishers import stamp_of
 from rne_dynamics.ros.messages.topic_wait import NEWEST, OFFERED
 from rne_dynamics.ros.messages.trajectory_message import duration_message, trajectory_message
@@ -136,11 +135,11 @@ class MoveNode(ArmNode):
         except StateError as error:
             self._refusal = str(error)
             return
-        if reading is not Reading.OTHER_JOINTS:
+        if reading != OTHER_JOINTS:
             self._q, self._seen = q, True
             self._time.take(stamp_of(message), time.monotonic())
             # without velocities the position alone shows whether the arm has arrived
-            self._qd = qd if reading is Reading.WHOLE else np.zeros_like(qd)
+            self._qd = qd if reading == WHOLE else np.zeros_like(qd)
 
     def _on_report(self, message: DiagnosticArray) -> None:
         """Note from the controller's diagnostics whether it accepts motions."""
@@ -367,7 +366,7 @@ def overrides(arguments: Sequence[str]) -> list[RosParameter]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one move; returns 0 if the arm has arrived."""
-    given = overrides(own_words(sys.argv[1:] if argv is None else argv))
+    given = overrides(own_words(argv))
     return run(lambda: MoveNode(given), argv)
 
 

@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from functools import partial
 
 import rclpy
+from rclpy.exceptions import InvalidParameterTypeException
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 
 from rne_dynamics.errors import RecordingError, RneDynamicsError
 from rne_dynamics.ros.messages.topic_recording import TopicRecording, new_file
 from rne_dynamics.ros.node.command_line import read_command_line
-from rne_dynamics.ros.node.process import StopSignal, end_with_parent, log_at
+from rne_dynamics.ros.node.process import StopSignal, end_with_parent, initialise, log_at
 from rne_dynamics.ros.parameters.files import Parameter
 from rne_dynamics.ros.parameters.table import ParameterTable
 
@@ -54,13 +54,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             end_with_parent()
             os.nice(NICENESS)
-            arguments = None if argv is None else [sys.argv[0], *argv]
-            rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+            initialise(argv)
             node = rclpy.create_node("recorder", start_parameter_services=False)
             return record(node, stop)
         except KeyboardInterrupt:
             return stop.code_if_early()
-        except RneDynamicsError as error:
+        except (RneDynamicsError, InvalidParameterTypeException) as error:  # the second: of parameters of rclpy's own
             print(f"record: {error}", file=sys.stderr)
             return 1
         finally:

@@ -174,9 +174,7 @@ class SimulatorOutputs:
         if self._base is not None:
             self._base.publish(stamp, state.t)
         self._message.publish(self._states)
-        if self._deflections is not None:
-            assert state.delta is not None
-            assert state.deltad is not None
+        if self._deflections is not None and state.delta is not None and state.deltad is not None:
             self._deflections.publish(stamp, state.delta, state.deltad)
 
     def repeat(self, state: bool) -> None:

@@ -17,7 +17,7 @@ from rne_dynamics.control.motion.limits import Tolerances
 from rne_dynamics.control.streaming.pose_following import PoseFollower
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.dynamics.kinematics.inverse_kinematics import frame_of, frame_row
-from rne_dynamics.errors import ControlError, RneDynamicsError, TrajectoryError
+from rne_dynamics.errors import ControlError, RneDynamicsError, TrajectoryError, refuse
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import BASE
 from rne_dynamics.model.mechanism import RigidRobot
@@ -275,18 +275,15 @@ class FollowAction:
                 handle.publish_feedback(self._feedback)
 
 
-def follow_action(controller: Any, joints: tuple[str, ...]) -> FollowAction | None:
-    """The action of a node; None where control_msgs is not installed."""
-    return None if FollowJointTrajectory is None else FollowAction(controller, joints)
-
-
 def read_goal(goal: Any, defaults: Tolerances) -> tuple[JointTrajectory, Tolerances]:
     """The trajectory of a goal and its tolerances; `TrajectoryError` where they cannot be followed or kept."""
-    if not goal.trajectory.points:
-        raise TrajectoryError("it has no points; cancel a goal to bring the arm to rest")
-    several = goal.multi_dof_trajectory.joint_names or goal.component_path_tolerance or goal.component_goal_tolerance
-    if several or goal.multi_dof_trajectory.points:
-        raise TrajectoryError("it has joints of several degrees of freedom; this controller has none")
+    several = goal.multi_dof_trajectory
+    refuse(
+        TrajectoryError,
+        (not goal.trajectory.points, "it has no points; cancel a goal to bring the arm to rest"),
+        (several.joint_names or several.points or goal.component_path_tolerance or goal.component_goal_tolerance,
+         "it has joints of several degrees of freedom; this controller has none"),
+    )
     time = goal.goal_time_tolerance
     tolerances = defaults.overridden(goal.path_tolerance, goal.goal_tolerance, time.sec + 1e-9 * time.nanosec)
     return goal.trajectory, tolerances

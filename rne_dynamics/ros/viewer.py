@@ -109,8 +109,8 @@ class ViewerNode(ArmNode):
         if simulator:
             self._pushing = PushPanel(page, self._push)
         page.add_overlays()
-        self._release_at: dict[str, float] = {}
-        self._forces: dict[str, Array] = {}
+        #: By link, the force, N, in the root link's axes, and the steady clock's time at which it ends, s.
+        self._pushes: dict[str, tuple[Array, float]] = {}
         self.every(1.0 / values["rate"], self._frame)
 
     def release(self) -> None:
@@ -139,7 +139,8 @@ class ViewerNode(ArmNode):
         terms = {name: ordered(t.message.name, t.message.effort, joints) for name, t in self._terms.items() if t.fresh}
         effort = terms.pop("command", self._effort)
         self.page.show(
-            self._q, self._status(), effort=effort, terms=terms, reference=self._reference(), forces=self._forces,
+            self._q, self._status(), effort=effort, terms=terms, reference=self._reference(),
+            forces={link: force for link, (force, _) in self._pushes.items()},
         )
 
     def _read(self, message: JointState) -> None:
@@ -193,14 +194,12 @@ class ViewerNode(ArmNode):
     def _push(self, link: str, force: Array, seconds: float) -> None:
         if not self._wrenches.get_subscription_count():
             raise ArgumentError(f"nobody listens on {self._wrenches.topic_name}; only a simulated arm can be pushed")
-        self._forces = {**self._forces, link: force}
-        self._release_at[link] = time.monotonic() + seconds
+        self._pushes[link] = force, time.monotonic() + seconds
         self._wrenches.publish(force_message(link, self.page.scene.poses[link][0].T @ force))
 
     def _end_pushes(self) -> None:
-        for link in [link for link, at in self._release_at.items() if time.monotonic() > at]:
-            del self._release_at[link]
-            self._forces = {k: v for k, v in self._forces.items() if k != link}
+        for link in [link for link, (_, end) in self._pushes.items() if time.monotonic() > end]:
+            del self._pushes[link]
             self._wrenches.publish(force_message(link, np.zeros(3)))
 
 

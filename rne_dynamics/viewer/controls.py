@@ -15,7 +15,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.tree import JointKind
 from rne_dynamics.viewer.meshes import reach
 from rne_dynamics.viewer.page import Page
-from rne_dynamics.viewer.scene import moving_links, quaternion
+from rne_dynamics.viewer.scene import moving_links, quaternion, update
 from rne_dynamics.viewer.simulated_arm import TURNING
 
 DIRECTIONS = {
@@ -24,6 +24,8 @@ DIRECTIONS = {
 }  # fmt: skip
 #: Duration of a push, s; its force over the robot's weight by default.
 PUSH_TIME, PUSH = 0.2, 0.3
+#: Distance of a handle from its link that counts as motion, m.
+MOVED = 1e-4
 
 
 class JointSliders:
@@ -60,8 +62,7 @@ class JointSliders:
     def enable(self, enabled: bool) -> None:
         """Whether users can move them."""
         for slider in self._sliders:
-            if slider.disabled == enabled:
-                slider.disabled = not enabled
+            update(slider, disabled=not enabled)
 
 
 class PushPanel:
@@ -73,8 +74,7 @@ class PushPanel:
     ) -> None:
         gui, robot = page.server.gui, page.robot
         moving = moving_links(robot)
-        self._page, self._drag = page, drag
-        self._held = False
+        self._page, self._held = page, False
         with gui.add_folder("Push" if drag is None else "Drag and push"):
             self._link = gui.add_dropdown("link", moving, initial_value=moving[-1])
             direction = gui.add_dropdown("direction", tuple(DIRECTIONS), initial_value="+y")
@@ -90,9 +90,8 @@ class PushPanel:
             self._handle = page.server.scene.add_transform_controls(
                 "/hand", scale=0.16 * reach(robot), disable_rotations=True, depth_test=False, opacity=0.8,
             )
-            phases = {"start": self._grip, "end": self._let_go}
-            self._handle.on_update(lambda event: page.do(phases.get(event.phase, self._pull)))
-            page.on_change(self._link, lambda _value: self._let_go())
+            self._handle.on_update(lambda event: page.do(partial(self._dragged, drag, event.phase)))
+            page.on_change(self._link, lambda _value: self._dragged(drag, "end"))
 
     @property
     def link(self) -> str:
@@ -101,28 +100,26 @@ class PushPanel:
 
     def follow(self, *, visible: bool = True) -> None:
         """Keep the handle on its link while nobody drags it, or hide it."""
-        if self._handle is not None and self._handle.visible != visible:
-            self._handle.visible = visible
-        if self._handle is not None and not self._held:
-            position = self._page.scene.poses[self.link][1]
-            if np.abs(self._handle.position - position).max() > 1e-4:
-                self._handle.position = position
+        if self._handle is None:
+            return
+        update(self._handle, visible=visible)
+        position = self._page.scene.poses[self.link][1]
+        if not self._held and np.abs(self._handle.position - position).max() > MOVED:
+            self._handle.position = position
 
-    def _grip(self) -> None:
-        self._held = True
-
-    def _pull(self) -> None:
-        if self._drag is not None and self._held:
-            self._drag(self.link, np.array(self._handle.position, dtype=np.float64))
-
-    def _let_go(self) -> None:
-        self._held = False
-        if self._drag is not None:
-            self._drag(self.link, None)
+    def _dragged(self, drag: Callable[[str, Array | None], None], phase: str) -> None:
+        """Drag the link where the handle is, from the phase "start" to "end"."""
+        if phase == "start":
+            self._held = True
+        elif phase == "end":
+            self._held = False
+            drag(self.link, None)
+        elif self._held:
+            drag(self.link, np.array(self._handle.position, dtype=np.float64))
 
 
-#: Time for which the link must rest until the handle returns to it, s; the distance that counts as motion, m.
-RESTED, MOVED = 0.5, 1e-4
+#: Time for which the link must rest until the handle returns to it, s.
+RESTED = 0.5
 
 
 class TargetHandle:
@@ -140,8 +137,7 @@ class TargetHandle:
     def follow(self, link: str, *, anew: bool = False) -> None:
         """Show the handle at a link that rests, or at once if `anew`; hide it without link."""
         handle = self._handle
-        if handle.visible != bool(link):
-            handle.visible = bool(link)
+        update(handle, visible=bool(link))
         if not link:
             return
         R, p = self._page.scene.poses[link]

@@ -21,7 +21,7 @@ from rne_dynamics.errors import ArgumentError, MissingDependencyError, RneDynami
 from rne_dynamics.figures.tracking import units_of
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.protocol import Robot
-from rne_dynamics.viewer.scene import ArmScene, bars
+from rne_dynamics.viewer.scene import ArmScene, bars, update
 
 #: Frames a second at most, and updates of numbers a second.
 FRAMES, NUMBERS = 60.0, 8.0
@@ -155,15 +155,13 @@ class Page:
             parts = {k: v for k, v in terms.items() if np.isfinite(v).all()}
             self._largest = np.fmax(self._largest, np.abs(effort))
             content = bars(self.robot.joint_names, effort, self.robot.effort_limit, parts, self._largest)
-            if content != self._bars.content:
-                self._bars.content = content
+            update(self._bars, content=content)
 
     def say(self, text: str, *, alarm: bool = False) -> None:
         """Show a line at the top of the panel."""
         colour = "#c81e3a" if alarm else "#333"
         content = f'<div style="padding:.3em .9em;color:{colour};overflow-wrap:anywhere">{escape(text)}</div>'
-        if self._status.content != content:
-            self._status.content = content
+        update(self._status, content=content)
 
     def refuse(self, text: str) -> None:
         """Show why something was not done, as a notification."""
@@ -191,12 +189,15 @@ def _check_address(host: str, port: int) -> None:
         ) from None
 
 
-def frames(rate: float = FRAMES) -> Iterator[float]:
-    """Endless: time since the last frame, s, at most `rate` times a second."""
+def frames(page: Page, ended: Callable[[], bool]) -> Iterator[float]:
+    """Until `ended`, at most `FRAMES` times a second: serve the page, and yield the time since the last frame, s."""
     last = due = time.monotonic()
     while True:
-        due = max(due + 1.0 / rate, time.monotonic() - 1.0 / rate)
+        due = max(due + 1.0 / FRAMES, time.monotonic() - 1.0 / FRAMES)
         time.sleep(max(due - time.monotonic(), 0.0))
         now = time.monotonic()
+        if ended():
+            return
+        page.serve()
         yield now - last
         last = now

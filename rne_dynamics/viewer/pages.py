@@ -43,10 +43,7 @@ class SimulationPage:
     def run(self, ended: Callable[[], bool] = lambda: False) -> None:
         """Simulate and draw until `ended`."""
         self.draw()  # the first step may compile for some seconds
-        for passed in frames():
-            if ended():
-                return
-            self.page.serve()
+        for passed in frames(self.page, ended):
             self._advance(min(passed, CATCH_UP))
             self.draw()
 
@@ -62,7 +59,8 @@ class SimulationPage:
         self._pushing.follow(visible=not cartesian)
         tool = self._pushing.link if cartesian else ""
         if cartesian and tool != arm.tool:
-            arm.hold_tool(tool)
+            arm.tool = tool
+            arm.choose(CARTESIAN)  # anew, where the tool is
         self._target.follow(tool, anew=tool != self._tool)
         self._tool = tool
         now = time.monotonic()
@@ -142,10 +140,7 @@ class ReplayPage:
 
     def run(self, ended: Callable[[], bool] = lambda: False) -> None:
         """Play and draw until `ended`."""
-        for passed in frames():
-            if ended():
-                return
-            self.page.serve()
+        for passed in frames(self.page, ended):
             if self.playing:
                 self.time += passed * float(self._speed.value)
                 if self.time > self.recording.t[-1]:

@@ -123,11 +123,8 @@ class ArmScene:
         for name, scene in self._scenes.items():
             if name in flexible:
                 link, start = flexible[name]
-                try:
+                with contextlib.suppress(ModelError):  # shapes known at some points only: drawn stiff, its end moves
                     surface = BentSurface(link, scene)
-                except ModelError:
-                    surface = None  # its shapes are known at some points only: drawn stiff, its end moves
-                if surface is not None:
                     mesh = self._scene.add_mesh_simple(
                         node("/arm", name, "mesh"), surface.vertices(np.zeros(link.modes)), surface.triangles,
                         color=(90, 125, 175), side="double", flat_shading=True,
@@ -179,7 +176,7 @@ class ArmScene:
         with contextlib.suppress(RneDynamicsError):  # a reference at which loops do not close has no picture
             apart = 0.0 if q is None else self._place_ghost(q)
         for handle in self._ghost.values():
-            _show(handle, visible=apart > APART * self._size)  # two surfaces in one place flicker
+            update(handle, visible=apart > APART * self._size)  # two surfaces in one place flicker
 
     def _place_ghost(self, q: Array) -> float:
         """Draw the reference; returns the largest distance between it and the arm along an axis, m."""
@@ -203,7 +200,7 @@ class ArmScene:
                 self._arrows[name] = self._scene.add_arrows(f"/forces/{name}", ends, FORCE, **self._thickness(1.0))
             self._arrows[name].points = ends.astype(np.float32)
         for name, arrow in self._arrows.items():
-            _show(arrow, visible=name in forces)
+            update(arrow, visible=name in forces)
 
     def _thickness(self, factor: float) -> dict[str, float]:
         s = factor * self._size
@@ -248,10 +245,11 @@ class ArmScene:
         )  # fmt: skip
 
 
-def _show(handle: Any, *, visible: bool) -> None:
-    """Show or hide; nothing is sent if that is so already."""
-    if handle.visible != visible:
-        handle.visible = visible
+def update(handle: Any, **values: object) -> None:
+    """Set attributes of a handle, of which viser sends each to all visitors: only those that differ."""
+    for name, value in values.items():
+        if getattr(handle, name) != value:
+            setattr(handle, name, value)
 
 
 def node(*parts: str) -> str:

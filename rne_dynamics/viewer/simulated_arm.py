@@ -145,6 +145,8 @@ class SimulatedArm:
                 f"robot {robot.name!r} has no joint or a floating one; the viewer drives joints of one freedom"
             )
         self.robot = robot.with_effort_limit(np.where(robot.effort_limit == 0.0, np.inf, robot.effort_limit))
+        limit = robot.velocity_limit
+        self._speed = np.where(np.isfinite(limit) & (limit > 0.0), limit, UNLIMITED)
         scene = scene or Scene()
         plant = ArmPlant(self.robot, surroundings=scene.surroundings)
         self.simulator = Simulator(plant, q, dt=STEP, hold_until_command=False, mismatch=scene.mismatch(None))
@@ -157,7 +159,7 @@ class SimulatedArm:
         )
         self._kinematics = Kinematics(self.robot)
         self.law: Law = LAWS[0]
-        #: Laws for such a robot; and the link whose pose the Cartesian law controls.
+        #: Laws for such a robot; and the link whose pose the Cartesian law controls from the next `choose` on.
         self.laws = LAWS if robot.kind == "arm" else LAWS[:-1]
         self.tool = moving_links(robot)[-1]
         self._target_at = cache(lambda link: FollowedTarget(self.robot.open_tree, link, self._speed, STEP))
@@ -207,12 +209,6 @@ class SimulatedArm:
         duration = max(quintic_duration(start, goal, self._speed, scale=SCALE), 0.5)
         self._move = Quintic(start, goal, duration), self.state.t
 
-    def hold_tool(self, link: str) -> None:
-        """Let the Cartesian law control another link."""
-        self.tool = link
-        if self.law == CARTESIAN:
-            self._hold()
-
     def aim(self, R: Array, p: Array) -> None:
         """Move the tool to a pose in the root link's frame under the Cartesian law: turn (3, 3), place (3,), m."""
         if self.law != CARTESIAN:
@@ -229,11 +225,6 @@ class SimulatedArm:
             self._followed = self._target_at(self.tool)
             self._followed.place(self.state.q)
         return self._followed
-
-    @property
-    def _speed(self) -> Array:
-        limit = self.robot.velocity_limit
-        return np.where(np.isfinite(limit) & (limit > 0.0), limit, UNLIMITED)
 
     def drag(self, link: str | None, target: Array | None = None) -> None:
         """Pull a link's origin to a point in the root link's frame; `None` lets go."""

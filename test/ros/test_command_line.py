@@ -53,12 +53,14 @@ def test_words_that_no_node_takes_are_refused(name, word, said, capsys):
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("words", "said"), [
-    (["-p", "use_sim_time:=7"], "Trying to set parameter 'use_sim_time' to '7'"),
+@pytest.mark.parametrize(("name", "word", "said"), [
+    ("viewer", "use_sim_time:=7", "Trying to set parameter 'use_sim_time' to '7'"),
+    ("recorder", "use_sim_time:=7", "Trying to set parameter 'use_sim_time' to '7'"),
+    ("recorder", "words", "ROS does not start: failed to initialize rcl: Couldn't parse parameter override rule"),
 ])
-def test_arguments_that_ros_refuses_end_with_a_line(words, said):
+def test_arguments_that_ros_refuses_end_with_a_line(name, word, said):
     done = subprocess.run(
-        [sys.executable, "-m", "rne_dynamics.ros.viewer", "--ros-args", *words], capture_output=True, text=True,
+        [sys.executable, "-m", f"rne_dynamics.ros.{name}", "--ros-args", "-p", word], capture_output=True, text=True,
         timeout=PATIENCE, check=False,
     )
     assert done.returncode == 1

@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 from rne_dynamics.control.guards.state_filter import StateFilter
 from rne_dynamics.control.guards.state_limits import StateLimits
 from rne_dynamics.errors import StateError, StateProblem
-from rne_dynamics.ros.messages.joint_states import JointMap, Reading
+from rne_dynamics.ros.messages.joint_states import NO_VELOCITY, OTHER_JOINTS, JointMap
 from rne_dynamics.ros.messages.publishers import stamp_of
 
 JOINTS = ("a", "b", "c")
@@ -57,9 +57,9 @@ class Reader:
     def take(self, state, arrival, sequence):
         """Whether the time base is new; None for a message that is not ours."""
         reading = self.map.read(state, self.q, self.qd, self.effort)
-        if reading is Reading.OTHER_JOINTS:
+        if reading == OTHER_JOINTS:
             return None
-        missing = reading is Reading.NO_VELOCITY
+        missing = reading == NO_VELOCITY
         return self.filter.accept(
             stamp_of(state), arrival, self.q, self.qd, velocity_missing=missing, sequence=sequence
         )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sensor_msgs.msg import JointState
 
 from rne_dynamics.errors import StateError, StateProblem
-from rne_dynamics.ros.messages.joint_states import JointMap, Reading
+from rne_dynamics.ros.messages.joint_states import NO_VELOCITY, OTHER_JOINTS, WHOLE, JointMap
 
 
 def read(joints, message):
@@ -54,7 +54,7 @@ def test_what_cannot_be_used_is_refused_with_the_joint(message, problem, said):
 def test_where_no_velocity_is_known_it_is_nan_and_said_to_be(velocity):
     q, qd = np.zeros(2), np.zeros(2)
     message = JointState(name=["b", "x", "a"], position=[2.0, 0.0, 1.0], velocity=velocity)
-    assert JointMap(["a", "b"]).read(message, q, qd, np.zeros(2)) is Reading.NO_VELOCITY
+    assert JointMap(["a", "b"]).read(message, q, qd, np.zeros(2)) == NO_VELOCITY
     assert q.tolist() == [1.0, 2.0]
     assert np.isnan(qd).all()
 
@@ -65,7 +65,7 @@ def test_where_no_velocity_is_known_it_is_nan_and_said_to_be(velocity):
 ])
 def test_a_message_of_others_fills_nothing_that_could_be_used(message):
     q, qd, effort = np.zeros(2), np.zeros(2), np.zeros(2)
-    assert JointMap(["a", "b"]).read(message, q, qd, effort) is Reading.OTHER_JOINTS
+    assert JointMap(["a", "b"]).read(message, q, qd, effort) == OTHER_JOINTS
     assert np.isnan([q, qd, effort]).all()
 
 
@@ -76,7 +76,7 @@ def test_a_message_of_others_fills_nothing_that_could_be_used(message):
 def test_efforts_are_read_where_there_are_some_and_never_a_reason_to_refuse(effort, expected):
     q, qd, reported = np.zeros(2), np.zeros(2), np.zeros(2)
     message = JointState(name=["b", "x", "a"], position=[2.0, 0.0, 1.0], velocity=[0.0] * 3, effort=effort)
-    assert JointMap(["a", "b"]).read(message, q, qd, reported) is Reading.WHOLE
+    assert JointMap(["a", "b"]).read(message, q, qd, reported) == WHOLE
     np.testing.assert_array_equal(reported, expected)
 
 
@@ -84,7 +84,7 @@ def test_an_arm_and_many_others_in_turn_on_one_topic():
     joint_map, q, qd, effort = JointMap(["a", "b"]), np.zeros(2), np.zeros(2), np.zeros(2)
     for k in range(200):
         ours = JointState(name=["b", "a"] if k % 3 else ["a", "b"], position=[1.0, 2.0], velocity=[3.0, 4.0])
-        assert joint_map.read(ours, q, qd, effort) is Reading.WHOLE
+        assert joint_map.read(ours, q, qd, effort) == WHOLE
         assert q.tolist() == ([2.0, 1.0] if k % 3 else [1.0, 2.0])
         other = JointState(name=[f"finger{k % 20}"], position=[1.0])
-        assert joint_map.read(other, q, qd, effort) is Reading.OTHER_JOINTS
+        assert joint_map.read(other, q, qd, effort) == OTHER_JOINTS

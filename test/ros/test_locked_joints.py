@@ -21,7 +21,7 @@ from rne_dynamics.control.motion.limits import endless
 from rne_dynamics.control.thresholds import LOCK_PERIOD
 from rne_dynamics.errors import ModelError
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
-from rne_dynamics.ros.messages.joint_states import Reading, StateReader
+from rne_dynamics.ros.messages.joint_states import OTHER_JOINTS, WHOLE, StateReader
 from rne_dynamics.ros.messages.topic_recording import TopicRecorder
 from rne_dynamics.ros.node.robot import load_robot, relocked
 from rne_dynamics.ros.sessions.processes import wait_until
@@ -120,7 +120,7 @@ def state(stamp: int, **positions: float) -> bytes:
     return serialize_message(message)
 
 
-def read(reader: StateReader, data: bytes) -> Reading:
+def read(reader: StateReader, data: bytes) -> int:
     return reader.read(data, np.zeros(2), np.zeros(2), np.zeros(2))
 
 
@@ -128,9 +128,9 @@ def test_other_joints_in_the_same_message_and_in_those_of_another_sender():
     reader = StateReader(JOINTS, ("torso", "head"))
     assert reader.others() == {}
     for k in range(1, 4):
-        assert read(reader, state(10 * k, shoulder=0.3, head=0.1 * k, elbow=-0.4)) is Reading.WHOLE
-        assert read(reader, state(10 * k + 5, torso=0.2 * k, lift=9.0)) is Reading.OTHER_JOINTS
-        assert read(reader, state(10 * k + 6, gripper=1.0)) is Reading.OTHER_JOINTS
+        assert read(reader, state(10 * k, shoulder=0.3, head=0.1 * k, elbow=-0.4)) == WHOLE
+        assert read(reader, state(10 * k + 5, torso=0.2 * k, lift=9.0)) == OTHER_JOINTS
+        assert read(reader, state(10 * k + 6, gripper=1.0)) == OTHER_JOINTS
     found = reader.others()
     assert found["head"] == (pytest.approx(0.3), 30)
     assert found["torso"] == (pytest.approx(0.6), 35)

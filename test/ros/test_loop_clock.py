@@ -51,7 +51,7 @@ def clock(make_node):
 
 def test_without_use_sim_time_it_is_the_steady_clock(make_node):
     clock = LoopClock(make_node(False))
-    assert clock.subscription is None
+    assert clock.subscriptions == ()
     assert clock.started
     assert not clock.take()
     before = time.monotonic()

@@ -24,7 +24,7 @@ from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.loop.cycle import DEAD_RECKONING_PERIOD, LoopCycle, ReceiveLossy, Report
 from rne_dynamics.ros.loop.hot_loop import STANDSTILL, LoopClock
-from rne_dynamics.ros.loop.messages import Answer, Command, LoopNode, Present, Setup
+from rne_dynamics.ros.loop.messages import LoopNode, Present, Setup
 from rne_dynamics.ros.messages.joint_states import StateReader
 from rne_dynamics.ros.node.diagnostics import WARN, News, controller_status
 from rne_dynamics.ros.node.process import apply_scheduling
@@ -192,15 +192,6 @@ class ControlLoop:
         """The result of a command: a method of the loop, or one of `SUPERVISOR_COMMANDS`."""
         time_first = (self.clock.now(),) if name in TIMED_COMMANDS else ()
         return getattr(self.supervisor if name in SUPERVISOR_COMMANDS else self, name)(*time_first, *arguments)
-
-    def execute(self, command: Command) -> Answer:
-        """Execute a command."""
-        try:
-            return Answer(command.number, self.call(command.name, *command.arguments))
-        except RneDynamicsError as error:
-            return Answer(command.number, None, str(error))
-        except Exception as error:  # noqa: BLE001 logged, and the arm is stopped
-            return Answer(command.number, None, f"{type(error).__name__}: {error}", traceback.format_exc())
 
     def _entered(self, mode: Mode, cause: str) -> None:
         """Report that the supervisor has entered a mode, or has a cause to stay in it."""

@@ -25,7 +25,7 @@ from rne_dynamics.ros.loop.messages import BASE, CLOCK_SEEN, DRIVES, SETPOINTS, 
 from rne_dynamics.ros.loop.statistics import LoopStatistics
 from rne_dynamics.ros.messages.answers import SeenPublisher
 from rne_dynamics.ros.messages.cdr import stamp_in
-from rne_dynamics.ros.messages.joint_states import Reading, StateReader, read_imu
+from rne_dynamics.ros.messages.joint_states import NO_VELOCITY, OTHER_JOINTS, StateReader, read_imu
 from rne_dynamics.ros.messages.publishers import EffortPublisher, TermsPublisher
 from rne_dynamics.ros.messages.topic_wait import LATCHED, NEWEST, polled_subscription, take
 from rne_dynamics.ros.messages.trajectory_message import SetpointReader
@@ -97,8 +97,6 @@ class SetpointInput:
 # -- the cycle ---------------------------------------------------------------------------------------------------------
 
 
-# reading a member off its class is slow in Python 3.11
-OTHER_JOINTS, NO_VELOCITY = Reading.OTHER_JOINTS, Reading.NO_VELOCITY
 #: How often the watchdog checks the age of the state, s.
 WATCH_PERIOD = 0.01
 #: Time between two efforts of a stop by dead reckoning, s.
@@ -198,13 +196,13 @@ class LoopCycle:
         except StateError as error:
             supervisor.refuse(error)
             return
-        if reading is OTHER_JOINTS:
+        if reading == OTHER_JOINTS:
             supervisor.counters.foreign += 1
             return
         if self.efforts.scaled:
             np.divide(self._reported, self.efforts.scale, out=self._reported)
         usable = supervisor.observe(
-            reader.stamp, now, self._q, self._qd, self._reported, velocity_missing=reading is NO_VELOCITY,
+            reader.stamp, now, self._q, self._qd, self._reported, velocity_missing=reading == NO_VELOCITY,
             sequence=self.hot.sequence,
         )
         if usable and (self._answers_states or supervisor.mode is STOPPING):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from rclpy.clock import ClockType
@@ -29,67 +29,27 @@ from rne_dynamics.ros.messages.cdr import ENCAPSULATION, stamp_in
 from rne_dynamics.ros.messages.topic_wait import NEWEST, ManualCallbackGroup, TopicWait, polled_subscription, take
 from rne_dynamics.ros.node.private_parts import WAIT_SET, handle_of, missing_from_implementation, wait_set
 
-#: Period at which the executor itself polls, s: for what `NodePoll` leaves out. That takes about half a period at 1
-#: kHz, so an effort may be late.
+#: Period at which the executor itself polls, s: for what its own poll leaves out. That takes about half a period at
+#: 1 kHz, so an effort may be late.
 EXECUTOR_PERIOD = 0.5
 #: Kinds of entities in the order of a wait set's sizes.
 KINDS = ("subscription", "guard_condition", "timer", "client", "service", "event")
 
 
-class NodePoll:
-    """Polls all entities of a node with a wait set that is made once: an executor takes half a period at 1 kHz."""
-    # without guard conditions, which polling resets, and events of the middleware, dozens that can wait
-
-    #: Whether the installed rclpy has the parts needed.
-    possible = WAIT_SET not in missing_from_implementation()
-
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        #: One with room for so many entities of each kind, made anew where these change.
-        self._wait_set = lru_cache(maxsize=1)(partial(wait_set, node.context))
-
-    def ready(self) -> bool:
-        """Whether a message, request, answer or timer waits."""
-        node = self._node
-        entities = {
-            "subscription": [x for x in node.subscriptions if not isinstance(x.callback_group, ManualCallbackGroup)],
-            "timer": list(node.timers), "client": list(node.clients), "service": list(node.services),
-        }
-        waitables = [x for x in node.waitables if not isinstance(x, EventHandler)]
-        counts = [waitable.get_num_entities() for waitable in waitables]
-        prepared = self._wait_set(*(
-            len(entities.get(kind, ())) + sum(getattr(count, f"num_{kind}s") for count in counts) for kind in KINDS
-        ))  # fmt: skip
-        prepared.clear_entities()
-        for kind, group in entities.items():
-            add = getattr(prepared, f"add_{kind}")
-            for entity in group:
-                add(handle_of(entity))
-        for waitable in waitables:
-            waitable.add_to_wait_set(prepared)
-        prepared.wait(0)
-        return any(map(prepared.get_ready_entities, entities)) or any(x.is_ready(prepared) for x in waitables)
+#: Whether the installed rclpy has the parts needed to poll entities without its executor.
+POLLS = WAIT_SET not in missing_from_implementation()
 
 
 class NodeExecutor(SingleThreadedExecutor):  # type: ignore[misc]  # rclpy is not typed the same everywhere
-    """A single-threaded executor for the pauses of a control loop."""
+    """A single-threaded executor for the pauses of a control loop, with a poll that takes less than half a period."""
     # attributes with two underscores differ from those of any release of rclpy
 
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__(context=context)
-        self.__polls: dict[Node, NodePoll] = {}
+        #: One with room for so many entities of each kind, made anew where these change.
+        self.__wait_set = lru_cache(maxsize=1)(wait_set)
         self.__tasks: list[Task] = []
         self.__serving, self.__poll_at, self.__with_events = False, 0.0, True
-
-    def add_node(self, node: Node) -> bool:
-        """As rclpy's."""
-        self.__polls[node] = NodePoll(node)
-        return bool(super().add_node(node))
-
-    def remove_node(self, node: Node) -> None:
-        """As rclpy's."""
-        self.__polls.pop(node, None)
-        super().remove_node(node)
 
     def create_task(self, callback: Callable[..., Any], *args: Any, **kwargs: Any) -> Task:
         """As rclpy's; `ready` is true at once."""
@@ -103,20 +63,42 @@ class NodeExecutor(SingleThreadedExecutor):  # type: ignore[misc]  # rclpy is no
             due = now >= self.__poll_at
             if not due and not self.ready():
                 return False
-            self.__with_events = due or NodePoll.possible
+            self.__with_events = due or POLLS
         self.__serving = self.step()
         if not self.__serving and self.__with_events:
             self.__poll_at = now + EXECUTOR_PERIOD
         return self.__serving
 
     def can_execute(self, entity: object) -> bool:
-        """As rclpy's, without events of the middleware in most polls, as in `NodePoll`."""
+        """As rclpy's, without events of the middleware in most polls, as in `ready`."""
         return (self.__with_events or not isinstance(entity, EventHandler)) and bool(super().can_execute(entity))
 
     def ready(self) -> bool:
         """Whether a message, request, answer, timer or coroutine waits."""
         self.__tasks = [task for task in self.__tasks if not (task.done() or task.cancelled())]
-        return bool(self.__tasks) or not NodePoll.possible or any(poll.ready() for poll in self.__polls.values())
+        return bool(self.__tasks) or not POLLS or any(map(self.__waits, self.get_nodes()))
+
+    def __waits(self, node: Node) -> bool:
+        """Poll all entities of a node with a wait set that is made once."""
+        # without guard conditions, which polling resets, and events of the middleware, dozens that can wait
+        entities = {
+            "subscription": [x for x in node.subscriptions if not isinstance(x.callback_group, ManualCallbackGroup)],
+            "timer": list(node.timers), "client": list(node.clients), "service": list(node.services),
+        }
+        waitables = [x for x in node.waitables if not isinstance(x, EventHandler)]
+        counts = [waitable.get_num_entities() for waitable in waitables]
+        prepared = self.__wait_set(node.context, *(
+            len(entities.get(kind, ())) + sum(getattr(count, f"num_{kind}s") for count in counts) for kind in KINDS
+        ))  # fmt: skip
+        prepared.clear_entities()
+        for kind, group in entities.items():
+            add = getattr(prepared, f"add_{kind}")
+            for entity in group:
+                add(handle_of(entity))
+        for waitable in waitables:
+            waitable.add_to_wait_set(prepared)
+        prepared.wait(0)
+        return any(map(prepared.get_ready_entities, entities)) or any(x.is_ready(prepared) for x in waitables)
 
     def step(self) -> bool:
         """Do one thing of all that is ready, with one poll; False if there is none, which `spin_once` does not say."""
@@ -167,10 +149,11 @@ class LoopClock:
         self._elapsed, self._started = 0, False
         self._sequence, self._step = -1, NANOSECONDS  # number of the last message, and its step, ns
         self._received_at = time.monotonic()
-        self.subscription: Subscription | None = None
+        #: To ``/clock``, one or none.
+        self.subscriptions: tuple[Subscription, ...] = ()
         if self.simulated:
             end_time_source(node)
-            self.subscription = polled_subscription(node, Clock, "/clock", NEWEST, raw=True)
+            self.subscriptions = (polled_subscription(node, Clock, "/clock", NEWEST, raw=True),)
 
     @property
     def started(self) -> bool:
@@ -199,9 +182,9 @@ class LoopClock:
 
     def take(self) -> bool:
         """Take the newest message on ``/clock``; whether there was one."""
-        if self.subscription is None:
+        if not self.subscriptions:
             return False
-        taken = take(self.subscription, Clock, raw=True)
+        taken = take(self.subscriptions[0], Clock, raw=True)
         if taken is None or len(taken[0]) < _SIZE:
             return False
         before, self._sequence = self._sequence, taken[1].get("publication_sequence_number") or -1
@@ -257,8 +240,7 @@ class HotLoop:
         self._service_at = 0.0
         #: Publication sequence number of the last message; None where the middleware has none.
         self.sequence: int | None = None
-        ticks = () if clock is None or clock.subscription is None else (clock.subscription,)
-        self._messages = TopicWait(node, self.subscription, *ticks)
+        self._messages = TopicWait(node, self.subscription, *(() if clock is None else clock.subscriptions))
 
     def turn(self, executor: NodeExecutor | None = None, longest: float = LONGEST_WAIT) -> None:
         """Wait for one message or deadline, at most `longest`, s, and serve it; then the executor, if that is due."""

@@ -49,7 +49,6 @@ LARGEST_MESSAGE = 60_000
 APART = 4096
 #: Alignment of arrays in a file, bytes.
 ALIGNMENT = 64
-_WORD = 8
 #: Files that the sender keeps open: of the current motion, of the next one, and of one just replaced.
 FILES_KEPT = 3
 
@@ -162,19 +161,12 @@ class Link:
 
 def _file(parts: list[bytes | memoryview]) -> tuple[int, bytes]:
     """A file in memory with all parts, and the offset and size of each, as 64-bit words."""
-    table, end = [], 0
-    for part in parts:
-        end = -(-end // ALIGNMENT) * ALIGNMENT
-        size = len(part)
-        table += [end, size]
-        end += size
-    file = os.memfd_create("rne_dynamics", os.MFD_CLOEXEC)
-    os.ftruncate(file, end)
-    for part, place in zip(parts, table[::2], strict=True):
-        view, done = memoryview(part).cast("B"), 0
-        while done < len(view):
-            done += os.pwrite(file, view[done:], place + done)
-    return file, b"".join(word.to_bytes(_WORD, "little") for word in table)
+    table, file = array.array("Q"), os.memfd_create("rne_dynamics", os.MFD_CLOEXEC)
+    with os.fdopen(file, "wb", closefd=False) as stream:
+        for part in parts:
+            place = stream.seek(-(-stream.tell() // ALIGNMENT) * ALIGNMENT)
+            table.extend((place, stream.write(part)))
+    return file, table.tobytes()
 
 
 #: Topics, as the nodes name them.
@@ -192,7 +184,7 @@ class ContactTopics:
         self._wrenches = EveryNth(node, EXTERNAL_WRENCH, WrenchStamped(), divisor if link else 0)
         self._wrenches.message.header.frame_id = link
         if link:  # compiles what the first message needs
-            self._publish_wrench(0, ContactWatch(settings), np.array(settings.observer.robot.neutral), send=False)
+            self._set_wrench(ContactWatch(settings), np.array(settings.observer.robot.neutral))
         self._contact = node.keep(node.create_publisher(String, CONTACT, LATCHED))
         self._contact.publish(String())
 
@@ -211,7 +203,8 @@ class ContactTopics:
         if self._efforts.due():
             self._efforts.publish(stamp, watch.external)
         if self._wrenches.due():
-            self._publish_wrench(stamp, watch, q)
+            self._set_wrench(watch, q)
+            self._wrenches.publish(stamp)
         if (watch.joint < 0) != (self._joint < 0):
             text = watch.text()
             self._contact.publish(String(data=text))
@@ -219,14 +212,12 @@ class ContactTopics:
                 self._report(text)
         self._joint = watch.joint
 
-    def _publish_wrench(self, stamp: int, watch: ContactWatch, q: Array, *, send: bool = True) -> None:
+    def _set_wrench(self, watch: ContactWatch, q: Array) -> None:
         observer, message = watch.settings.observer, self._wrenches.message
         axes = np.asarray(forward_kinematics(observer.robot, q)[self._link])[:3, :3]
         force, moment = observer.wrench(watch.external, q, self._link).wrench.reshape(2, 3) @ axes
         f, m = message.wrench.force, message.wrench.torque
         (f.x, f.y, f.z), (m.x, m.y, m.z) = force.tolist(), moment.tolist()
-        if send:
-            self._wrenches.publish(stamp)
 
 
 class Command(NamedTuple):
@@ -283,10 +274,8 @@ class Answer(NamedTuple):
     number: int
     #: Result of the method.
     value: object
-    #: Text of the `RneDynamicsError` that it raised; empty for none.
-    refusal: str = ""
-    #: Traceback of any other exception; empty for none.
-    crash: str = ""
+    #: Text of the exception that it raised; empty for none.
+    refusal: str
 
 
 class Snapshot(NamedTuple):

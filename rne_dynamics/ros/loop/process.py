@@ -110,21 +110,24 @@ def serve(link: Link, arguments: Sequence[str] | None) -> int:
 
 def _execute(loop: ControlLoop, command: Command, outbox: _Outbox) -> bool:
     """Execute a command; False after an internal error, and the arm is released."""
-    answer = loop.execute(command)
-    if answer.crash:
-        outbox.report("log", "error", f"an internal error in {command.name!r}: {answer.crash}")
+    value, refusal, failed = None, "", False
+    try:
+        value = loop.call(command.name, *command.arguments)
+    except RneDynamicsError as error:
+        refusal = str(error)
+        if not command.number:
+            outbox.report("log", "error", f"{command.name} is refused: {refusal}")
+    except Exception as error:  # noqa: BLE001 logged, and the arm is stopped
+        refusal, failed = f"{type(error).__name__}: {error}", True
+        outbox.report("log", "error", f"an internal error in {command.name!r}: {traceback.format_exc()}")
         loop.rescue(f"an error in {command.name!r}")
-    elif answer.refusal and not command.number:
-        outbox.report("log", "error", f"{command.name} is refused: {answer.refusal}")
     if command.number:
-        outbox.send(answer)
-    return not answer.crash
+        outbox.send(Answer(command.number, value, refusal))
+    return not failed
 
 
 def _end_alone(loop: ControlLoop, since: float) -> None:
-    """Stop the arm, since no node is left to request it."""
-    if loop.cycle is None:
-        return
+    """Stop the arm, which the loop still drives, since no node is left to request it."""
     plan = loop.supervisor.settings.stop
     why = "the controller's own node has ended"
     if not loop.clock.simulated and since > plan.brake_time + plan.hold_time + plan.ramp_time + ALONE_OVERTIME:

@@ -63,19 +63,10 @@ class Histogram:
         return now - before
 
 
-def percentile(counts: Counts, percent: float) -> float:
-    """Upper edge of the bin below which `percent` % of what is in `counts`, (BINS,), lies, s; NaN where it is empty."""
-    return float(EDGES[k + 1]) if (k := _bin(counts, percent)) is not None else float("nan")
-
-
-def median(counts: Counts) -> float:
-    """Centre of the bin in which the median of `counts`, (BINS,), lies, s; NaN where it is empty."""
-    return float(CENTRES[k]) if (k := _bin(counts, 50.0)) is not None else float("nan")
-
-
-def _bin(counts: Counts, percent: float) -> int | None:
+def percentile(counts: Counts, percent: float, values: Array = EDGES[1:]) -> float:
+    """Upper edge, or other of the `values`, of the bin up to which `percent` % of `counts`, (BINS,), lie, s; or NaN."""
     seen = np.cumsum(counts)
-    return int(np.searchsorted(seen, percent / 100.0 * seen[-1])) if seen[-1] else None
+    return float(values[np.searchsorted(seen, percent / 100.0 * seen[-1])]) if seen[-1] else float("nan")
 
 
 class LoopStatistics:
@@ -126,7 +117,7 @@ class LoopStatistics:
         states_before, efforts_before = self._before
         gaps, latencies = self._gaps.recent(), self._latencies.recent()
         time = max(now - self._since, 1e-9)
-        period = median(gaps)
+        period = percentile(gaps, 50.0, CENTRES)
         away = np.abs(CENTRES - period)[gaps > 0]
         figures: dict[str, object] = {
             "state rate (Hz)": (self.states - states_before) / time,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -27,21 +26,11 @@ from rne_dynamics.ros.messages.cdr import (
 )
 from rne_dynamics.ros.messages.publishers import stamp_of
 
-#: Return values of `gather`.
-WHOLE, NO_VELOCITY, OTHER = -1, -2, -3
+#: What `gather` has found: positions and velocities, positions alone, another layout; and what readers have found where
+#: a message has no controlled joint.
+WHOLE, NO_VELOCITY, OTHER, OTHER_JOINTS = -1, -2, -3, -4
 
 _NO_WORDS, _NO_PATTERN = np.empty(0, np.int64), np.empty((2, 0), np.int64)
-
-
-class Reading(Enum):
-    """Content of a joint state, as far as it concerns the controlled joints."""
-
-    WHOLE = "positions and velocities"
-    NO_VELOCITY = "positions alone"
-    OTHER_JOINTS = "no controlled joint"
-
-
-_WHOLE, _NO_VELOCITY, _ = Reading  # reading a member off its class is slow in Python 3.11
 
 
 class JointMap:
@@ -49,21 +38,22 @@ class JointMap:
 
     def __init__(self, joints: Sequence[str]) -> None:
         self.joints = tuple(joints)
-        self._places: NDArray[np.intp] | None = None  # None: no controlled joint
+        #: Where the joints are in the last message, (n,); empty if it has no controlled joint.
+        self.places = np.empty(0, np.intp)
         n = len(self.joints)  # compiled before the first message
         places = np.arange(3 * n).reshape(3, n)
         gather(_NO_WORDS, np.zeros(3 * n), _NO_PATTERN, places, *np.zeros((3, n)))
 
-    def read(self, message: JointState, q: Array, qd: Array, effort: Array) -> Reading:
+    def read(self, message: JointState, q: Array, qd: Array, effort: Array) -> int:
         """Fill `q`, `qd` and `effort`, (n,), from a message, NaN for what it lacks; other joints are ignored.
 
-        Velocities that are all NaN count as missing. StateError: only some of the joints, lists of other lengths than
-        the names, values that are not finite; an effort may be missing.
+        `WHOLE`, `NO_VELOCITY` or `OTHER_JOINTS`; velocities that are all NaN count as missing. StateError: only some of
+        the joints, lists of other lengths than the names, values that are not finite; an effort may be missing.
         """
         count, ours = len(message.name), any(joint in message.name for joint in self.joints)
-        self._places = places_of(
+        self.places = places_of(
             self.joints, message.name, lambda why, problem: StateError(f"joint state: {why}", problem)
-        ) if ours else None
+        ) if ours else np.empty(0, np.intp)
         if not ours and (count or not len(message.position)):
             return _no_joint(q, qd, effort)
         position, velocity = np.asarray(message.position, np.float64), np.asarray(message.velocity, np.float64)
@@ -75,17 +65,13 @@ class JointMap:
             )
         given = np.asarray(message.effort, np.float64)
         values = np.concatenate((position, velocity, given))
-        places = self.places(0, count if len(velocity) else None, len(values) - count if len(given) == count else None)
+        places = rows_of(
+            self.places, 0, count if len(velocity) else None, len(values) - count if len(given) == count else None
+        )
         return self.verdict(gather(_NO_WORDS, values, _NO_PATTERN, places, q, qd, effort), q, qd)
 
-    def places(self, position: int, velocity: int | None, effort: int | None) -> NDArray[np.int64]:
-        """Index of each joint's values among all numbers of such a message, by where lists begin; (3, n)."""
-        if self._places is None:
-            return np.empty((3, 0), np.int64)
-        return rows_of(self._places, position, velocity, effort)
-
-    def verdict(self, code: int, q: Array, qd: Array) -> Reading:
-        """Meaning of a return value of `gather`; raises as `read`."""
+    def verdict(self, code: int, q: Array, qd: Array) -> int:
+        """The return value of `gather`, unless it is a number that is not finite; raises as `read`."""
         if code >= 0:
             j = code % len(q)
             label, value = ("position", q[j]) if code < len(q) else ("velocity", qd[j])
@@ -93,11 +79,11 @@ class JointMap:
                 f"joint state: {label} of joint {self.joints[j]!r} is {value}; it must be finite",
                 StateProblem.NOT_FINITE,
             )
-        return _NO_VELOCITY if code == NO_VELOCITY else _WHOLE
+        return code
 
 
 def rows_of(places: NDArray[np.intp], *starts: int | None) -> NDArray[np.int64]:
-    """Index of each joint's number in each list, given where the list begins; -1 for lists that there are not."""
+    """Index of each joint's number in each list, by where lists begin, (lists, n); -1 for lists that there are not."""
     return np.array([np.full(len(places), -1) if start is None else places + start for start in starts], np.int64)
 
 
@@ -206,7 +192,7 @@ class StateReader:
         #: Stamp of the last message, ns.
         self.stamp = 0
 
-    def read(self, data: bytes, q: Array, qd: Array, effort: Array) -> Reading:
+    def read(self, data: bytes, q: Array, qd: Array, effort: Array) -> int:
         """As `JointMap.read`, from a serialised message; `StateError` also for bytes that are none."""
         self.stamp = stamp_in(data)
         size = len(data)
@@ -214,7 +200,7 @@ class StateReader:
             if known.size == size:
                 code, named = known.read(data, q, qd, effort), known.places.size
                 if code == WHOLE and named:
-                    return _WHOLE
+                    return code
                 if code != OTHER:
                     return self._map.verdict(code, q, qd) if named else _no_joint(q, qd, effort)
         return self._read_anew(data, q, qd, effort)
@@ -234,7 +220,7 @@ class StateReader:
                     found[name] = Measured(float(known.values[place]), stamp)
         return found
 
-    def _read_anew(self, data: bytes, q: Array, qd: Array, effort: Array) -> Reading:
+    def _read_anew(self, data: bytes, q: Array, qd: Array, effort: Array) -> int:
         message = deserialised(
             data, JointState, lambda why: StateError(f"joint state: {why}", StateProblem.UNREADABLE)
         )
@@ -252,9 +238,8 @@ class StateReader:
         others = {
             name: position + named.index(name) for name in self._others if name in named and position is not None
         }
-        return Known.learned(
-            layout, data, JointState, self._map.places(position or 0, velocity, effort), others=others
-        )
+        places = rows_of(self._map.places, position or 0, velocity, effort)
+        return Known.learned(layout, data, JointState, places, others=others)
 
 
 def agrees(layout: JointStateLayout, data: bytes, message: JointState) -> bool:
@@ -264,10 +249,9 @@ def agrees(layout: JointStateLayout, data: bytes, message: JointState) -> bool:
     )
 
 
-def _no_joint(q: Array, qd: Array, effort: Array) -> Reading:
-    for out in (q, qd, effort):
-        out.fill(np.nan)
-    return Reading.OTHER_JOINTS
+def _no_joint(q: Array, qd: Array, effort: Array) -> int:
+    q[:] = qd[:] = effort[:] = np.nan
+    return OTHER_JOINTS
 
 
 # REP 145: the linear acceleration is what an accelerometer measures, v̇ − g; a covariance that begins with −1 says that

@@ -87,13 +87,13 @@ class JointCommandReader:
 
     def read(self, data: bytes) -> Array:
         """Efforts in the order of the joints, (n,), unchecked; `ControlError` for other bytes, or other names."""
-        begin = self._begin
-        if len(data) != self._size or data[:ENCAPSULATION] + data[ENCAPSULATION + STAMP_SIZE : begin] != self._known:
-            begin = self._look_up(data)
+        before = data[:ENCAPSULATION] + data[ENCAPSULATION + STAMP_SIZE : self._begin]
+        if len(data) != self._size or before != self._known:
+            self._look_up(data)
         self.stamp = stamp_in(data)
-        return np.frombuffer(data, np.float64, len(self._joints), begin)[self._order]
+        return np.frombuffer(data, np.float64, len(self._joints), self._begin)[self._order]
 
-    def _look_up(self, data: bytes) -> int:
+    def _look_up(self, data: bytes) -> None:
         """Note the offset of the numbers of such a message, and their joints."""
         try:
             walk, listed = stamped_names(data)
@@ -114,7 +114,6 @@ class JointCommandReader:
         self._order = [names.index(joint) for joint in self._joints]
         self._begin, self._size = values.start, len(data)
         self._known = data[:ENCAPSULATION] + data[ENCAPSULATION + STAMP_SIZE : values.start]
-        return self._begin
 
 
 EFFORT_TOPIC = "effort_controller/commands"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import rclpy
 from rclpy.context import Context
 
-from rne_dynamics.ros.parameters.files import JOINT, Parameter
+from rne_dynamics.ros.parameters.files import JOINT, Parameter, words_of
 
 if TYPE_CHECKING:
     import argparse
@@ -40,7 +40,7 @@ def described(parameter: Parameter) -> str:
 
 def read_command_line(node: str, text: str | None, parameters: Sequence[Parameter], argv: Sequence[str] | None) -> None:
     """Show help or the version, which ends the process, or refuse what is not a ROS argument."""
-    words = own_words(sys.argv[1:] if argv is None else argv)
+    words = own_words(argv)
     if not words:
         return
     import argparse  # here: most nodes are started without such words
@@ -64,15 +64,9 @@ def refuse_remappings(parser: argparse.ArgumentParser, words: Sequence[str]) -> 
             parser.error(f"{word} has no --ros-args before it; write --ros-args -p {word}, or -r for a remapping")
 
 
-def own_words(arguments: Sequence[str]) -> list[str]:
-    """The words outside ``--ros-args`` … ``--``."""
-    words, inside = [], False
-    for word in arguments:
-        if word == "--ros-args" or (inside and word == "--"):
-            inside = word == "--ros-args"
-        elif not inside:
-            words.append(word)
-    return words
+def own_words(argv: Sequence[str] | None) -> list[str]:
+    """The words of a command line, by default this process's, that are no ROS arguments."""
+    return list(words_of(sys.argv[1:] if argv is None else argv, ros=False))
 
 
 # -- ROS contexts of commands, which take nothing from the command line of `rne` ---------------------------------------

@@ -1,17 +1,14 @@
-"""Reports of a node: its status on /diagnostics, its mode on ``~/state``, other publishers of its efforts."""
+"""Reports of a node: its status on /diagnostics, its reference, other publishers of its efforts."""
 
 from __future__ import annotations
 
 import re
 import time
 from collections.abc import Mapping, Sequence
-from enum import Enum
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectoryPoint
 
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
@@ -25,7 +22,6 @@ from rne_dynamics.errors import StateProblem
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.messages.cdr import installed_type
 from rne_dynamics.ros.messages.publishers import EveryNth
-from rne_dynamics.ros.messages.topic_wait import LATCHED
 from rne_dynamics.ros.node.lifecycle import ArmNode
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
@@ -111,34 +107,6 @@ class TopicPeers:
              f"no node subscribes to the efforts on {self._topic}: start the arm's driver, or remap the topic"),
             (True, OK, ""),
         )
-
-
-class ModeTopic:
-    """Publishes and logs modes; before `open` and after `close` it only logs."""
-
-    def __init__(self, node: ArmNode) -> None:
-        self._node = node
-        self._publisher: Publisher | None = None
-
-    def open(self) -> None:
-        """Make the topic."""
-        self._publisher = self._node.keep(self._node.create_publisher(String, "~/state", LATCHED))
-
-    def close(self, mode: Enum) -> None:
-        """Publish the last mode; the node then destroys the topic."""
-        self.publish(mode)
-        self._publisher = None
-
-    def publish(self, mode: Enum) -> None:
-        """Publish a mode."""
-        if self._publisher is not None:
-            self._publisher.publish(String(data=mode.value))
-
-    def enter(self, mode: Enum, cause: str, *, error: bool, warning: bool) -> None:
-        """Log and publish a mode that was entered, or a cause to stay in it, as an error or a warning if it is one."""
-        level = "error" if error else "warning" if warning else "info"
-        self._node.log(level, f"{mode.value}: {cause}" if cause else mode.value)
-        self.publish(mode)
 
 
 def controller_status(s: Supervisor, news: News) -> tuple[bytes, str, dict[str, object]]:

@@ -258,14 +258,13 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None, signals:
             end_with_parent()
             import_type_support()
             note_files()
-            arguments = None if argv is None else [sys.argv[0], *argv]
-            _initialise(arguments)
+            arguments = initialise(argv)
             executor = NodeExecutor()
             node = make()
             node.signalled_again, node.about_to_drive = lambda: stop.count > 1, stop.defer
             if UNCOMPILED:
                 node.get_logger().warning(UNCOMPILED)
-            for warning in lost_settings(arguments or sys.argv, node.get_name(), node.get_namespace()):
+            for warning in lost_settings(arguments, node.get_name(), node.get_namespace()):
                 node.get_logger().warning(warning)
             report_missing(node)
             executor.add_node(node)
@@ -305,12 +304,17 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None, signals:
         return code if stop.early is None else stop.code_if_early()
 
 
-def _initialise(arguments: list[str] | None) -> None:
-    """Initialise ROS; `ArgumentError` for ROS arguments or parameter files that cannot be read."""
+def initialise(argv: Sequence[str] | None) -> list[str]:
+    """Initialise ROS with arguments, by default those of this process; returns all words of the command line.
+
+    `ArgumentError` for ROS arguments or parameter files that cannot be read.
+    """
+    arguments = sys.argv if argv is None else [sys.argv[0], *argv]
     try:
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     except RuntimeError as error:  # rclpy's own for them is private
         raise ArgumentError(f"ROS does not start: {str(error).partition(', at /')[0]}") from None
+    return arguments
 
 
 def log_at(log: Any, level: str, text: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "JOINT", "JTC", "OF_HARDWARE", "OF_THE_ARM", "SIMULATED", "Parameter", "ParameterAlias", "Translation", "Value",
-    "Values", "applies", "declared_parameters", "filled", "flat", "given_to", "given_to_another", "listed",
+    "JOINT", "JTC", "OF_HARDWARE", "OF_THE_ARM", "SIMULATED", "Parameter", "ParameterAlias", "Value", "Values",
+    "agreed", "applies", "declared_parameters", "filled", "flat", "given_to", "given_to_another", "listed",
     "lost_settings", "node_keys", "per_joint", "refusal", "refuse_undeclared", "ros_settings",
-    "settings_for", "simulated", "translate", "unclaimed",
+    "settings_for", "simulated", "translate", "unclaimed", "words_of",
 ]
 
 T = TypeVar("T")
@@ -50,53 +50,47 @@ class ParameterAlias:
     does: str = ""
 
 
-@dataclass
-class Translation:
-    """Settings under names of another controller, translated."""
-
-    #: All such names that were found.
-    names: set[str] = field(default_factory=set)
-    #: Their labels and values by our names.
-    aliases: dict[str, list[tuple[str, object]]] = field(default_factory=dict)
-    #: Settings without effect, for the log.
-    without_effect: list[str] = field(default_factory=list)
-    #: Reasons why others are refused.
-    faults: list[str] = field(default_factory=list)
-
-    def agreed(self, name: str, parse: Callable[[str, object], T], given: Mapping[str, object]) -> T | None:
-        """The value of our parameter `name` if given under another one; `ParameterError` where two differ."""
-        found = [(label, parse(label, value)) for label, value in self.aliases.get(name, ())]
-        if not found:
-            return None
-        if name in given:
-            found.append((name, parse(name, given[name])))
-        if any(value != found[0][1] for _, value in found):
-            listed = " and ".join(f"{label} {value!r}" for label, value in found)
-            raise ParameterError(f"parameters {listed} mean the same and differ; give {name} alone")
-        return found[0][1]
+#: Labels and values of settings by the names of our parameters.
+Labelled = dict[str, list[tuple[str, object]]]
 
 
-def translate(given: Mapping[str, Any], aliases: Iterable[ParameterAlias], joints: Sequence[str]) -> Translation:
-    """Find the `aliases` among the settings `given`: those of each of `joints`; those of no joint if there are none."""
-    found = Translation()
-    for entry in aliases:
-        places = joints if JOINT in entry.name else () if joints else ("",)
-        for joint in places:
+def translate(
+    given: Mapping[str, Any], aliases: Iterable[ParameterAlias], joints: Sequence[str]
+) -> tuple[Labelled, list[str], list[str]]:
+    """Find the `aliases` among the settings `given`: those of each of `joints`; those of no joint if there are none.
+
+    Returns the values of our parameters that are given under such names, with those under their own; settings without
+    effect, for the log; reasons why others are refused.
+    """
+    ours, without_effect, faults = Labelled(), list[str](), list[str]()
+    for entry in (entry for entry in aliases if (JOINT in entry.name) == bool(joints)):
+        for joint in joints or ("",):
             name = entry.name.replace(JOINT, joint)
             if name not in given:
                 continue
-            found.names.add(name)
             value = given[name]
             if entry.ours:
                 negated = entry.negated and isinstance(value, (int, float)) and not isinstance(value, bool)
-                found.aliases.setdefault(entry.ours.replace(JOINT, joint), []).append(
+                ours.setdefault(entry.ours.replace(JOINT, joint), []).append(
                     (f"{name}, negated,", -value) if negated else (name, value)
                 )
             elif entry.accepts is None or value in entry.accepts:
-                found.without_effect.append(f"{name} ({entry.does})")
+                without_effect.append(f"{name} ({entry.does})")
             else:
-                found.faults.append(f"parameter {name} is {value!r}, which this controller cannot do: {entry.does}")
-    return found
+                faults.append(f"parameter {name} is {value!r}, which this controller cannot do: {entry.does}")
+    for name, values in ours.items():
+        if name in given:
+            values.append((name, given[name]))
+    return ours, without_effect, faults
+
+
+def agreed(name: str, labelled: Iterable[tuple[str, object]], parse: Callable[[str, object], Value]) -> Value | None:
+    """The value of our parameter `name` under all its names, None for none; `ParameterError` where two differ."""
+    found = [(label, parse(label, value)) for label, value in labelled]
+    if any(value != found[0][1] for _, value in found):
+        listed = " and ".join(f"{label} {value!r}" for label, value in found)
+        raise ParameterError(f"parameters {listed} mean the same and differ; give {name} alone")
+    return found[0][1] if found else None
 
 
 # -- joint_trajectory_controller of ros2_controllers -------------------------------------------------------------------
@@ -212,13 +206,20 @@ def lost_settings(arguments: Sequence[str], name: str, namespace: str) -> Iterat
 
 def ros_settings(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Parameter files (``--params-file``) and single parameters (``-p``) among ROS arguments."""
-    inside = False
-    words = iter(arguments)
+    words = words_of(arguments, ros=True)
     for word in words:
-        if word in ("--ros-args", "--"):
-            inside = word == "--ros-args"
-        elif inside and word in _FLAGS and (value := next(words, None)) is not None:
+        if word in _FLAGS and (value := next(words, None)) is not None:
             yield _FLAGS[word], value
+
+
+def words_of(arguments: Sequence[str], *, ros: bool) -> Iterator[str]:
+    """The words between ``--ros-args`` and ``--`` if `ros`, else all others."""
+    inside = False
+    for word in arguments:
+        if word == "--ros-args" or (inside and word == "--"):
+            inside = word == "--ros-args"
+        elif inside == ros:
+            yield word
 
 
 def node_keys(file: str) -> Iterator[str]:

@@ -26,6 +26,7 @@ from rne_dynamics.ros.parameters.files import (
     Parameter,
     ParameterAlias,
     Values,
+    agreed,
     given_to,
     listed,
     per_joint,
@@ -143,7 +144,6 @@ class ParameterTable:
         # rcl has no value for an empty list
         self._given = {name: lists.get(name) if value is None else value for name, value in given.items()}
         self._known: dict[str, Parameter] = {}  # also those whose value at the start was refused
-        self._translated: set[str] = set()
         #: While the node is configured: checks all values after a change, and returns what makes it take effect.
         self.prepare: Callable[[Values], Callable[[], None]] | None = None
         self._pending: tuple[Values, Callable[[], None]] | None = None
@@ -166,17 +166,15 @@ class ParameterTable:
     def _declare(
         self, parameters: Mapping[str, Parameter], joints: Sequence[str] = (), left_out: Iterable[str] = ()
     ) -> None:
-        translated = translate(self._given, self._aliases, joints)
-        self._translated |= translated.names
-        faults = translated.faults
+        ours, without_effect, faults = translate(self._given, self._aliases, joints)
         values = dict(self.values)
         self._known.update(parameters)
         for name, parameter in parameters.items():
             if name in values:
                 continue
             try:
-                agreed = translated.agreed(name, parameter.parse, self._given)
-                initial = parameter.typed(self._given.get(name, parameter.default if agreed is None else agreed))
+                value = agreed(name, ours.get(name, ()), parameter.parse)
+                initial = parameter.typed(self._given.get(name, parameter.default if value is None else value))
                 declared = (
                     self._node.get_parameter(name) if self._node.has_parameter(name)  # refused, and set meanwhile
                     else self._node.declare_parameter(
@@ -188,15 +186,16 @@ class ParameterTable:
             except (ParameterError, InvalidParameterValueException) as error:  # the second: rclpy's check of the bounds
                 faults.append(str(error))
         failed = [name for name in parameters if name not in values]
-        rest = [name for name in self._given if name not in self._translated and name not in failed]
+        aliases = {p.name.replace(JOINT, joint) for p in self._aliases for joint in joints or ("",)}
+        rest = [name for name in self._given if name not in aliases and name not in failed]
         patterns = [*(p.name for p in self._schema), *(p.name for p in self._aliases)]
         if unknown := unclaimed(self._node, rest, patterns, joints, left_out):
             faults.append(refusal(unknown, {*values, *failed}))
         self.values = MappingProxyType(values)
         if faults:
             raise ParameterError("; ".join(faults))
-        if translated.without_effect:
-            self._node.get_logger().info(f"settings without effect here: {', '.join(translated.without_effect)}")
+        if without_effect:
+            self._node.get_logger().info(f"settings without effect here: {', '.join(without_effect)}")
 
     def _typed(self, changes: Sequence[RosParameter]) -> list[RosParameter]:
         """The changes in the types of their parameters: `ros2 param set` sends `900` as an integer."""
@@ -258,22 +257,16 @@ class ParameterTable:
 
 def make_strict(node: Node) -> None:
     """Let the parameter services of a node refuse types that do not exist; rclpy's own would end the node."""
-
-    def set_each(request: SetParameters.Request, response: SetParameters.Response) -> SetParameters.Response:
-        response.results = [change(node, [parameter]) for parameter in request.parameters]
-        return response
-
-    def set_all(
-        request: SetParametersAtomically.Request, response: SetParametersAtomically.Response
-    ) -> SetParametersAtomically.Response:
-        response.result = change(node, request.parameters)
-        return response
-
+    callbacks: dict[type, Callable[[Any, Any], Any]] = {
+        SetParameters: lambda request, _: SetParameters.Response(
+            results=[change(node, [parameter]) for parameter in request.parameters]
+        ),
+        SetParametersAtomically: lambda request, _: SetParametersAtomically.Response(
+            result=change(node, request.parameters)
+        ),
+    }
     for service in node.services:
-        if service.srv_type is SetParameters:
-            service.callback = set_each
-        elif service.srv_type is SetParametersAtomically:
-            service.callback = set_all
+        service.callback = callbacks.get(service.srv_type, service.callback)
 
 
 def change(node: Node, parameters: Sequence[ParameterMessage]) -> SetParametersResult:

@@ -27,7 +27,7 @@ from rne_dynamics.ros.node.process import VARIABLE
 SIGNAL_GRACE = 10.0
 
 
-class NodeProcess:
+class NodeProcess(contextlib.AbstractContextManager["NodeProcess"]):
     """One of our nodes in a process of its own, which ends with the context or the thread that started it."""
     # Output goes to a file, since a full pipe would block it; `environment` is added to this process's, which rclpy's
     # wheels need whole. SIGINT, then SIGTERM, then SIGKILL, to its own process group only.
@@ -42,17 +42,14 @@ class NodeProcess:
             [sys.executable, *([str(script)] if script else ["-m", f"rne_dynamics.ros.{module}"]), *arguments],
             {**os.environ, VARIABLE: "1", **(environment or {})},
         )
+        #: Process id.
+        self.pid = self._process.pid
 
     def _begin(self, command: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT, start_new_session=True,
             env=environment,
         )
-
-    @property
-    def pid(self) -> int:
-        """Process id."""
-        return self._process.pid
 
     @property
     def exit_code(self) -> int | None:
@@ -89,9 +86,6 @@ class NodeProcess:
             if self.wait(SIGNAL_GRACE) is not None:
                 break
         return self.exit_code
-
-    def __enter__(self) -> NodeProcess:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -48,6 +49,8 @@ class RunningNode:
 
     def __init__(self, name: str, kind: str) -> None:
         self.name, self.kind = name, kind
+        #: / for the root.
+        self.namespace = name.rpartition("/")[0] or "/"
         #: On ~/state; empty before the first message, and of a simulator.
         self.mode = ""
         #: Last status on /diagnostics, and its values.
@@ -62,11 +65,6 @@ class RunningNode:
         #: Its age when messages were last received, s; None before the first one. A later pause of this process does
         #: not count.
         self.age: float | None = None
-
-    @property
-    def namespace(self) -> str:
-        """Its namespace, / for the root."""
-        return self.name.rpartition("/")[0] or "/"
 
     def note_age(self, now: float) -> None:
         """Note how old the last joint state is, after messages were received."""
@@ -100,7 +98,7 @@ class Request:
         return False
 
 
-class RunningNodes:
+class RunningNodes(AbstractContextManager["RunningNodes"]):
     """The nodes that are found; a context that ends the listening."""
 
     def __init__(self) -> None:
@@ -116,9 +114,6 @@ class RunningNodes:
         self._graph: frozenset[object] = frozenset()
         self._changed_at = time.monotonic()
         self._node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 20)
-
-    def __enter__(self) -> RunningNodes:
-        return self
 
     def __exit__(self, *exception: object) -> None:
         self._executor.shutdown()

@@ -78,8 +78,8 @@ def test_computed_torque_moves_to_a_goal():
 def test_the_tool_follows_a_target_under_the_cartesian_law_and_stops_near_one_out_of_reach():
     arm = made("puma560")
     arm.place(np.array([0.2, 0.4, -0.4, 0.1, 0.8, 0.0]))
+    arm.tool = "link6"
     arm.choose("Cartesian impedance")
-    arm.hold_tool("link6")
     arm.advance(100)
     assert arm.target_text == ""
     pose = rne.forward_kinematics(arm.robot, arm.state.q)["link6"].copy()

@@ -35,3 +35,22 @@ def test_a_dragged_target_is_followed_and_one_out_of_reach_is_named(simulated_pa
         await_that(lambda: np.abs(handle.position - page.scene.poses[arm.tool][1]).max() < 2e-3)
         client.set("control", "gravity compensation")
         await_that(lambda: not handle.visible and session._pushing._handle.visible)
+
+
+@pytest.mark.slow
+def test_a_link_is_dragged_from_the_start_of_a_drag_to_its_end(simulated_page, await_that) -> None:
+    with simulated_page(START, 18120) as session, ViserClient(session.page.url) as client:
+        arm, page = session.arm, session.page
+        await_that(lambda: "running" in client.text())
+        link = session._pushing.link
+        begin = page.scene.poses[link][1].copy()
+        goal = begin + np.array([0.05, 0.05, 0.05])
+        move = {"name": "/hand", "position": tuple(map(float, goal)), "wxyz": (1.0, 0.0, 0.0, 0.0)}
+        client.send("TransformControlsUpdateMessage", **move)  # no drag has begun
+        client.send("TransformControlsDragStartMessage", name="/hand")
+        client.send("TransformControlsUpdateMessage", **move)
+        await_that(lambda: arm.hand is not None and arm.hand.link == link and arm.hand.target is not None)
+        np.testing.assert_allclose(arm.hand.target, goal, atol=1e-6)
+        await_that(lambda: np.linalg.norm(page.scene.poses[link][1] - begin) > 0.02)
+        client.send("TransformControlsDragEndMessage", name="/hand")
+        await_that(lambda: arm.hand is None)
