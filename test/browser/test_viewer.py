@@ -174,12 +174,12 @@ def test_the_target_is_dragged_under_the_cartesian_law(browser: Browser, show: S
     assert browser.errors == []
 
 
-def drag(browser: Browser, page: Page, begin: np.ndarray, end: np.ndarray, hold: float = 0.0) -> None:
+def drag(browser: Browser, page: Page, begin: np.ndarray, end: np.ndarray) -> None:
     """Drag what is drawn at a point of the world to another one."""
     (client,) = page.server.get_clients().values()
     size = browser.run("(() => { const r = document.querySelector('canvas').getBoundingClientRect();"
                        "return [r.width, r.height]; })()")
-    browser.drag(*(pixel(client.camera, point, *size) for point in (begin, end)), hold=hold)
+    browser.drag(*(pixel(client.camera, point, *size) for point in (begin, end)))
 
 
 def pixel(camera: object, point: np.ndarray, width: float, height: float) -> tuple[float, float]:

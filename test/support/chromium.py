@@ -102,6 +102,21 @@ class Browser:
         """The page as PNG."""
         return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
 
+    def drag(self, start: tuple[float, float], end: tuple[float, float], steps: int = 8) -> None:
+        """Press the left button at `start`, move to `end`, release it; pixels of the page."""
+
+        def mouse(kind: str, x: float, y: float, **more: Any) -> None:
+            self.call("Input.dispatchMouseEvent", type=f"mouse{kind}", x=x, y=y, **more)
+
+        mouse("Moved", *start)
+        time.sleep(0.3)  # the page must draw a frame to know what is under the pointer
+        mouse("Pressed", *start, button="left", clickCount=1)
+        for k in range(1, steps + 1):
+            x, y = (a + (b - a) * k / steps for a, b in zip(start, end, strict=True))
+            mouse("Moved", x, y, button="left", buttons=1)
+            time.sleep(0.05)
+        mouse("Released", *end, button="left", clickCount=1)
+
     def click(self, text: str) -> None:
         """Click the button with that text."""
         found = self.run(
