@@ -76,6 +76,8 @@ class Stream:
 
     #: What the controller follows, for messages.
     name = "setpoints"
+    #: Whether its end is reached; a stream has none.
+    over = False
 
     def __init__(self, limits: StreamLimits, tolerances: Tolerances) -> None:
         n = len(limits.joints)
@@ -125,10 +127,6 @@ class Stream:
         self.limited += changed > 0
         self._due, self._received = due, at
 
-    def ended(self, stamp: int) -> bool:
-        """Whether the last setpoint is older than the time-out at `stamp`, ns."""
-        return stamp - self._received > self.limits.timeout * NANOSECONDS
-
     # -- as a motion --------------------------------------------------------------------------------------------------
 
     def begin(self, stamp: int, now: Reference, *, rate: float = 1.0, slope: float = 0.0) -> None:
@@ -140,7 +138,7 @@ class Stream:
         """The reference at `stamp`, ns; `speed`, 0 to 1, scales velocity limits. The aim brakes after the time-out."""
         stamp = max(stamp, self._stamp)
         self.rate = min(speed, 1.0) if speed > 0.0 else 0.0
-        if not self.braking and self.ended(stamp):
+        if not self.braking and stamp - self._received > self.limits.timeout * NANOSECONDS:
             self._timed_out = True
             self._straighten(stamp)
         self.reference = self._after(self._state, stamp)
@@ -172,11 +170,6 @@ class Stream:
     def called_off(self) -> bool:
         """Whether it brakes on request."""
         return self.braking and not self._timed_out
-
-    @property
-    def over(self) -> bool:
-        """Whether its end is reached; a stream has none."""
-        return False
 
     @property
     def stopped(self) -> bool:
