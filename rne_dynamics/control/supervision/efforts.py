@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.control_law import FEEDBACK, GRAVITY, Reference, TorqueTerms
 from rne_dynamics.control.guards.effort_limiter import EFFORT, RATE, STOP, VELOCITY, Limited
 from rne_dynamics.control.supervision.inputs import ContactReaction, WrenchInput
-from rne_dynamics.control.supervision.loop_watch import Measured
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.output import Effort, Runaway
 from rne_dynamics.control.supervision.state_machine import StateMachine
-from rne_dynamics.control.supervision.states import DRIVING, FAULT, FLOATING, HOLDING, STOPPING, TRACKING, Stage, Stop
+from rne_dynamics.control.supervision.states import DRIVING, FAULT, FLOATING, HOLDING, STOPPING, TRACKING, Stop
 from rne_dynamics.control.thresholds import GAP, INERTIA_PERIOD, NANOSECONDS, OVERSPEED, ROUNDING
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
@@ -19,7 +19,18 @@ from rne_dynamics.model.inertia import Array
 #: Age of the last state up to which feedforward accelerates the arm, s: the arm must not stay behind in the gaps of a
 #: stream that comes in bursts; in a long one nothing may make it faster.
 BURST = 0.05
+#: Distance between the reference and an arm that is pushed away while held, as a fraction of `holding_error`.
+LEASH = 0.9
 _new = tuple.__new__  # a quarter of the time of a named tuple's own
+
+
+@kernel
+def _within(held: Array, q: Array, bound: Array) -> bool:
+    """Whether no joint is beyond its bound. One call instead of five of NumPy's."""
+    beyond = 0
+    for j in range(q.shape[0]):
+        beyond += abs(held[j] - q[j]) > bound[j]
+    return beyond == 0
 
 
 class Efforts:
@@ -35,6 +46,7 @@ class Efforts:
         self.contact, self.wrenches = ContactReaction(machine), WrenchInput(machine)
         self._acting = 0  # stamp for which the effort is computed
         self._along = False  # whether the last answer was along a reference
+        self._yielding = False  # whether the held position follows an arm that is pushed away
         #: Whether the last effort was for a reference or a hand, so that `settle` has something to do.
         self.followed = False
 
@@ -55,7 +67,7 @@ class Efforts:
         self._acting = stamp
         if self._output.velocity.slowing:
             self._output.slow(now, np.zeros(len(q)) if machine.mode is FLOATING else queue.reference.qd)
-        if machine.mode in (FLOATING, STOPPING) or machine.runaway is not None or not machine.drives:
+        if machine.mode in (FLOATING, STOPPING) or machine.runaway is not None or not machine.drives_act:
             effort = self._without_reference(now)
             if effort is not None:
                 return effort
@@ -67,7 +79,7 @@ class Efforts:
         if machine.mode is not STOPPING:
             if ended is not None or queue.moving is not (machine.mode is TRACKING):
                 self._note_motion(now, ended)
-            if machine.mode is HOLDING and machine.settings.holding_error is not None:
+            if machine.mode is HOLDING:
                 reference = self._near(stamp, reference)
         if self.wrenches.fade.active:
             self.wrenches.advance(now)
@@ -95,14 +107,14 @@ class Efforts:
         machine, stream, torques = self._machine, self._stream, self._torques
         if machine.runaway is not None and (machine.mode is STOPPING or self._let_go(machine.runaway, now)):
             return self._take_energy(machine.runaway, now)
-        if not machine.drives and machine.mode is not STOPPING:
+        if not machine.drives_act and machine.mode is not STOPPING:
             held = torques.damped(stream.q, stream.qd)
             return self._limited(held._replace(feedback=np.zeros(len(stream.q))), now)
         if machine.mode is FLOATING:
             self.followed = True
             return self._limited(torques.floating(stream.q, stream.qd, machine.loop.damping), now)
         if machine.mode is STOPPING and machine.at_rest(now):
-            return self._limited(self._damped(now), now, machine.stop.support(now))
+            return self._limited(self._damped(now), now, machine.stop_under_way.support(now))
         return None
 
     def _limited(self, terms: TorqueTerms, now: float, fade: float = 1.0) -> Effort:
@@ -135,7 +147,7 @@ class Efforts:
         torques.integrated = stream.stamp
         if machine.runaway is not None:
             machine.runaway.sent(command)
-        elif runaway and machine.drives:
+        elif runaway and machine.drives_act:
             machine.stop_runaway(now, command)
         self._command = command
         return _new(Effort, (command, terms, machine.mode is STOPPING and machine.through(now, limited)))
@@ -148,7 +160,7 @@ class Efforts:
 
     def _damped(self, now: float) -> TorqueTerms:
         """Gravity and damping of a stop, as far as it still supports the arm."""
-        stream, torques, support = self._stream, self._torques, self._machine.stop.support(now)
+        stream, torques, support = self._stream, self._torques, self._machine.stop_under_way.support(now)
         terms = torques.damped(stream.q, stream.qd, support)
         # for dead reckoning of joints whose reading is frozen: the damping of the others moves them too
         own = torques.held * torques.inverse.dot(terms.feedback)
@@ -168,17 +180,22 @@ class Efforts:
 
     def _near(self, stamp: int, reference: Reference) -> Reference:
         """`reference` of a held arm, moved to within `LEASH` of `holding_error` of the measured position."""
-        machine, queue = self._machine, self._queue
-        if machine.settings.tracking is None:
+        machine, queue, q, settings = self._machine, self._queue, self._stream.q, self._machine.settings
+        bound = settings.holding_error
+        if bound is None or settings.tracking is None:
             return reference
-        moved = machine.holding.moved(reference.q, self._stream.q, machine.settings)
-        if moved is None:
+        if _within(reference.q, q, bound):
+            self._yielding = False
             return reference
-        place, cause = moved
-        if cause:
+        error = reference.q - q
+        if not self._yielding:
+            self._yielding, j = True, int(np.argmax(np.abs(error) > bound))
             machine.counters.held_anew += 1
-            machine.cause = cause
-        there = Reference(place, *np.zeros((2, len(place))))
+            machine.cause = (
+                f"joint {settings.robot.joint_names[j]!r} was {-error[j]:.4g} away from where it was held; "
+                f"{bound[j]:g} is allowed: its place follows the arm"
+            )
+        there = Reference(q + np.clip(error, -LEASH * bound, LEASH * bound), *np.zeros((2, len(q))))
         machine.loop.shift(queue.reference, there)
         queue.anchor(self._stream.stamp, there, machine.cause)
         return queue.advance(stamp, machine.speed)
@@ -204,11 +221,11 @@ class Efforts:
     def _take_energy(self, runaway: Runaway, now: float) -> Effort:
         """The effort of a stop after a joint was too fast, and while the motors of a guided arm are tested."""
         machine, stream = self._machine, self._stream
-        support = machine.stop.support(now)
+        support = machine.stop_under_way.support(now)
         terms = self._torques.damped(stream.q, stream.qd, support, hard=True)
         allowed = self._allowed(runaway, now, terms.total)
-        if runaway.proved and machine.mode is STOPPING and machine.stop.stage(now) is not Stage.OVER:
-            machine.stop = Stop(now, now, 0.0)
+        if runaway.proved and machine.mode is STOPPING and not machine.stop_under_way.over(now):
+            machine.stop_under_way = Stop(now, now, 0.0)
             machine.cause += "; the motors do not brake it, so the efforts are cut"
         machine.at_rest(now)
         self._terms, self._support, self._along = terms, support, False
@@ -233,8 +250,8 @@ class Efforts:
         if self.followed:  # nobody has called `settle`
             self.settle()
         age, answer = now - stream.arrival, self._terms[FEEDBACK] if self._along else None
-        if machine.mode is FLOATING or not machine.drives or machine.at_rest(now):
-            terms, answer = torques.only_support(self._gravity, machine.stop.support(now)), None
+        if machine.mode is FLOATING or not machine.drives_act or machine.at_rest(now):
+            terms, answer = torques.only_support(self._gravity, machine.stop_under_way.support(now)), None
         else:
             try:
                 ahead = self._queue.ahead(stream.stamp + round(age * NANOSECONDS))
@@ -255,7 +272,7 @@ class Efforts:
     def reckoned(self, now: float) -> Effort:
         """Dead reckoning: along the braking reference, then the support of where it ends, released in time."""
         machine, (began, arrival) = self._machine, self._machine.reckoned
-        terms = self._torques.only_support(self._gravity, machine.stop.support(now))
+        terms = self._torques.only_support(self._gravity, machine.stop_under_way.support(now))
         if not machine.at_rest(now):
             try:
                 stamp = began + round((now - arrival) * NANOSECONDS)
@@ -280,8 +297,9 @@ class Efforts:
         locked = ""
         if loop.measuring and not guided:
             locked = loop.measure(stream.stamp, self._command, stream.reported)
-        state = _new(Measured, (stream.stamp, stream.q, stream.qd, stream.filter.finest))
-        cause = loop.oscillates(self._queue.reference, state, guided=guided)
+        cause = loop.oscillates(
+            self._queue.reference, stream.stamp, stream.q, stream.qd, stream.filter.finest, guided=guided
+        )
         if not (cause or locked) or machine.mode not in DRIVING:
             return
         if locked:

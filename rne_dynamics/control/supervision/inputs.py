@@ -171,13 +171,13 @@ class WrenchInput:
         if law is None:
             name = getattr(settings.tracking, "name", type(settings.tracking).__name__)
             raise ControlError(f"the law in force ({name}) applies no wrench; change to cartesian_impedance")
-        if not np.isfinite(wrench).all():
-            raise ControlError(f"a target wrench has numbers that are not finite: {wrench.tolist()}")
         root = settings.robot.tree.root
-        if frame not in ("", root, law.link):
-            raise ControlError(
-                f"frame {frame!r} of a target wrench is neither the root link {root!r} nor the law's link {law.link!r}"
-            )
+        refuse(
+            ControlError,
+            (not np.isfinite(wrench).all(), f"a target wrench has numbers that are not finite: {wrench.tolist()}"),
+            (frame not in ("", root, law.link),
+             f"frame {frame!r} of a target wrench is neither the root link {root!r} nor the law's link {law.link!r}"),
+        )
         self._machine.ready()
         if not self.fade.active:
             self._at = now
@@ -250,8 +250,8 @@ class ContactReaction:
         if watch is None:
             raise ControlError("external efforts are not observed: see docs/contact.md")
         machine = self._machine
-        if machine.mode not in DRIVING or not machine.drives:
-            why = f"the controller is {machine.mode.value}" if machine.drives else "the drives do not act"
+        if machine.mode not in DRIVING or not machine.drives_act:
+            why = f"the controller is {machine.mode.value}" if machine.drives_act else "the drives do not act"
             raise ControlError(f"external efforts are not observed: {why}")
         if watch.settled:
             watch.tare()

@@ -17,7 +17,7 @@ from rne_dynamics.control.guards.base_filter import BaseFilter
 from rne_dynamics.control.guards.effort_limiter import Limited
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.supervision.loop_watch import LoopWatch
-from rne_dynamics.control.supervision.motion_queue import Ending, FeedbackRamp, HoldingBound, MotionQueue, StartGate
+from rne_dynamics.control.supervision.motion_queue import Ending, FeedbackRamp, MotionQueue, StartGate
 from rne_dynamics.control.supervision.output import Counters, Output, Runaway
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.state_stream import StateStream
@@ -34,12 +34,11 @@ from rne_dynamics.control.supervision.states import (
     TRACKING,
     WAITING,
     Mode,
-    Stage,
     Stop,
 )
 from rne_dynamics.control.supervision.torques import Torques
 from rne_dynamics.control.thresholds import BACK, CUT, LONGEST_GAP, NANOSECONDS, TRIAL
-from rne_dynamics.errors import ControlError, StateError, StateProblem
+from rne_dynamics.errors import ControlError, StateError, StateProblem, refuse
 from rne_dynamics.model.inertia import Array
 
 OnChange = Callable[[Mode, str], None]
@@ -58,10 +57,10 @@ class StateMachine:
         self.output = Output(settings)
         self.gate = StartGate(settings)
         self.loop = LoopWatch(settings)
-        self.holding, self.ramp = HoldingBound(), FeedbackRamp()
+        self.ramp = FeedbackRamp()
         self.queue = MotionQueue(self.stream.q, *self.place_range(), settings.stop.brake_time)
         #: The stop under way, what follows it, and what it sends where a joint was too fast.
-        self.stop, self.after = NO_STOP, INACTIVE
+        self.stop_under_way, self.after = NO_STOP, INACTIVE
         self.runaway: Runaway | None = None
         #: Whether the stop goes on without states, from which stamp and arrival; whether states that come back count.
         self.dead_reckoning, self.lost = False, False
@@ -73,7 +72,7 @@ class StateMachine:
         #: Why no motion is accepted, for a reason outside of the arm; empty for none.
         self.obstacle = ""
         #: Whether the motion of the base is not known any more; whether the drives act on what is sent.
-        self.base_lost, self.drives = False, True
+        self.base_lost, self.drives_act = False, True
 
     def place_range(self) -> tuple[Array, Array, Array]:
         """Lowest and highest position of a motion, and its largest velocity; (n,) each."""
@@ -129,7 +128,7 @@ class StateMachine:
         """Wait for the first usable states."""
         self.requested = False
         self.stream.wait(now, needed)
-        self.stop, self.runaway, self.dead_reckoning, self.lost = NO_STOP, None, False, False
+        self.stop_under_way, self.runaway, self.dead_reckoning, self.lost = NO_STOP, None, False, False
         self.gate = StartGate(self.settings)
         self.loop = LoopWatch(self.settings, self.loop.acts_after)
         self.enter(WAITING, cause)
@@ -165,31 +164,28 @@ class StateMachine:
 
     def ready(self) -> None:
         """`ControlError` where no motion can be accepted now; the message says why."""
-        if self.settings.tracking is None:
-            raise ControlError("this controller follows no trajectories")
-        if self.mode not in (HOLDING, TRACKING):
-            cause = f" ({self.cause})" if self.cause else ""
-            raise ControlError(f"the controller is {self.mode.value}{cause}")
-        if not self.drives:
-            raise ControlError("the drives do not act: enable them on the arm, or check drives.topic")
-        if self.obstacle:
-            raise ControlError(f"no motion is allowed: {self.obstacle}")
-        if self.loop.locked:
-            raise ControlError(f"no motion is allowed: {self.loop.locked}")
-        if not self.gate.open:
-            again = "; ~/recover repeats the check" if self.gate.failed else ""
-            raise ControlError(f"no motion is allowed: {self.gate.text}{again}")
+        cause = f" ({self.cause})" if self.cause else ""
+        again = "; ~/recover repeats the check" if self.gate.failed else ""
+        refuse(
+            ControlError,
+            (self.settings.tracking is None, "this controller follows no trajectories"),
+            (self.mode not in (HOLDING, TRACKING), f"the controller is {self.mode.value}{cause}"),
+            (not self.drives_act, "the drives do not act: enable them on the arm, or check drives.topic"),
+            (self.obstacle, f"no motion is allowed: {self.obstacle}"),
+            (self.loop.locked, f"no motion is allowed: {self.loop.locked}"),
+            (not self.gate.open, f"no motion is allowed: {self.gate.text}{again}"),
+        )
 
     # -- stops --------------------------------------------------------------------------------------------------------
 
     def begin_stop(self, now: float, why: str, *, after: Mode = RELEASED, ending: bool = False) -> None:
         """Bring the reference to rest and plan the rest of the stop."""
-        if self.mode is FLOATING or not self.drives:  # the reference is not followed there
+        if self.mode is FLOATING or not self.drives_act:  # the reference is not followed there
             self.anchor(why)
         else:
             self.queue.cancel(why, Ending.STOPPED)
         self.stopped_by_loss = False
-        self.stop = self.settings.stop.begin(now, braking=self.settings.tracking is not None, ending=ending)
+        self.stop_under_way = self.settings.stop.begin(now, braking=self.settings.tracking is not None, ending=ending)
         self.after, self.lost, self.runaway = after, False, None
         self.torques.inertia_at = -math.inf
         self.counters.stops += 1
@@ -197,19 +193,19 @@ class StateMachine:
 
     def at_rest(self, now: float) -> bool:
         """Whether a stop is beyond its deceleration; no motion is under way any more then."""
-        if self.mode is not STOPPING or (self.stop.stage(now) is Stage.BRAKE and self.runaway is None):
+        if self.mode is not STOPPING or (self.stop_under_way.braking(now) and self.runaway is None):
             return False
         self.queue.drop(self.cause)
         return True
 
     def through(self, now: float, limited: Limited) -> bool:
         """Whether a stop has come to its end with this effort; the mode follows."""
-        over = self.mode is STOPPING and self.stop.stage(now) is Stage.OVER
+        over = self.mode is STOPPING and self.stop_under_way.over(now)
         if not over or limited.command.any():
             return False
         if self.after is FAULT:
             self.counters.faults, self.counters.fault = self.counters.faults + 1, self.cause
-        self.stop, self.runaway, self.dead_reckoning = NO_STOP, None, False
+        self.stop_under_way, self.runaway, self.dead_reckoning = NO_STOP, None, False
         self.enter(self.after, self.cause)
         return True
 
@@ -223,10 +219,11 @@ class StateMachine:
         self.runaway = Runaway(now, qd, command, limits, self.torques.moving, self.mode is FLOATING)
 
     def fail(self, now: float, why: str) -> None:
-        """A state for which there is no effort: stop by dead reckoning, without return."""
-        if self.mode is not STOPPING:
+        """Stop by dead reckoning, without return: there is no effort for a state, or an error outside leaves no way."""
+        if self.mode in DRIVING:
             self.begin_stop(now, why, after=FAULT)
-        self.begin_dead_reckoning(now, lost=False)
+        if self.mode is STOPPING:
+            self.begin_dead_reckoning(now, lost=False)
 
     def lose(self, now: float) -> None:
         """No usable state any more: stop by dead reckoning."""
@@ -245,9 +242,9 @@ class StateMachine:
     def begin_dead_reckoning(self, now: float, *, lost: bool) -> None:
         """Go on with a stop without states; it always ends, since the arm is not observed."""
         stream = self.stream
-        self.stop = self.stop.ended_by(now, self.settings.stop)
+        self.stop_under_way = self.stop_under_way.ended_by(now, self.settings.stop)
         if self.runaway is not None:  # too fast, and now unseen: nothing that is sent can be trusted
-            self.stop = Stop(now, now, 0.0)
+            self.stop_under_way = Stop(now, now, 0.0)
         self.dead_reckoning, self.lost, stream.good = True, lost, 0
         self.reckoned = stream.stamp, stream.arrival  # states that come back may have another time base
         if not self.at_rest(now):  # each joint by itself: along a path a joint may become faster while others brake
@@ -279,7 +276,7 @@ class StateMachine:
             self.begin_stop(now, str(error), after=FAULT)
             self.torques.missed.forget()  # feedback to a frozen reading says nothing of the model
             # at once with damping alone: nothing corrects how that joint brakes along a path
-            self.stop = self.settings.stop.begin(now, braking=False, ending=False)
+            self.stop_under_way = self.settings.stop.begin(now, braking=False, ending=False)
 
     def arrived(self, now: float, fresh: bool) -> None:
         """A usable joint state has come; `fresh`: with a new time base."""
@@ -297,7 +294,7 @@ class StateMachine:
         cause = stream.rates.too_slow(now, stream.stamp / NANOSECONDS, new_time=fresh)
         if cause and self.mode in DRIVING:
             self.begin_stop(now, cause, after=FAULT)
-        if self.gate.checking and self.mode is HOLDING and self.ramp.part >= 1.0 and self.drives:
+        if self.gate.checking and self.mode is HOLDING and self.ramp.part >= 1.0 and self.drives_act:
             self._check(stream.reported)
 
     def _start_output(self) -> None:
@@ -331,7 +328,7 @@ class StateMachine:
         if now - self.output.at >= self.settings.states.timeout:  # a process that slept: drives have let go meanwhile
             self._start_output()
         if self.stopped_by_loss and self.after is not INACTIVE:
-            self.stop = NO_STOP
+            self.stop_under_way = NO_STOP
             self.hold("joint states are back")
             self.begin_check()
         else:
@@ -377,4 +374,5 @@ class StateMachine:
         if self.mode is not STOPPING:
             last = f" (the last one was refused: {self.counters.base_refusal})" if self.counters.base_refused else ""
             self.begin_stop(now, f"no usable base motion for {now - self.base.arrival:.3f} s{last}", after=FAULT)
-        self.stop = self.stop.ended_by(now, self.settings.stop)  # the direction of gravity becomes uncertain
+        # the direction of gravity becomes uncertain
+        self.stop_under_way = self.stop_under_way.ended_by(now, self.settings.stop)

@@ -99,15 +99,15 @@ class StateStream:
         self.stamp, self.arrival = 0, -math.inf
         #: Good states in a row, and after how many the arm is held; whether the last refusal casts doubt on them all.
         self.good, self.needed, self.doubted = 0, 1, False
-        #: Time without a good state below which the stream is never lost, s.
-        self.patience = _patience(settings)
         #: Time between two good states of late, and the time without any from which on efforts bridge it, s.
         self.period = self.gap = math.inf
+        self.adopt(settings)
 
     def adopt(self, settings: Settings) -> None:
         """Other expectations, from the next state on."""
         self.filter.change(settings.states)
-        self.patience = _patience(settings)
+        #: Time without a good state below which the stream is never lost, s.
+        self.patience = min(settings.states.timeout or math.inf, TRIAL)
         self.rates.adopt(settings)
 
     def wait(self, now: float, needed: int) -> None:
@@ -136,7 +136,3 @@ class StateStream:
             self.gap = PERIODS * self.period
         self.stamp, self.arrival, self.reported = taken, now, reported
         return fresh
-
-
-def _patience(settings: Settings) -> float:
-    return min(settings.states.timeout or math.inf, TRIAL)
