@@ -293,7 +293,12 @@ class ContactReaction:
         qdd = self._zero if machine.mode is FLOATING else reference.qdd
         began = watch.take(stream.stamp, stream.q, stream.qd, acted, qdd)
         if self._tared is not None and watch.settled:
-            self._late_tare(watch, self._tared)
+            done, self._tared, why = self._tared, None, ""
+            try:
+                watch.tare()
+            except ControlError as error:
+                why = str(error)
+            done(why)
         if machine.mode is not TRACKING:
             self._way.clear()  # from there a hand may have led it elsewhere
         elif reaction == "retract" and not self._retracting:
@@ -301,14 +306,6 @@ class ContactReaction:
         if began:
             self.count += 1
             self._react(watch, f"contact at {watch.text()}")
-
-    def _late_tare(self, watch: ContactWatch, done: Callable[[str], None]) -> None:
-        self._tared, why = None, ""
-        try:
-            watch.tare()
-        except ControlError as error:
-            why = str(error)
-        done(why)
 
     def _note(self, stamp: int, seconds: float) -> None:
         """Remember the way of the reference over the last `seconds`."""

@@ -280,7 +280,7 @@ def payload_text(evidence: Evidence, found: PayloadEstimate) -> str:
             f"{abs(found.mass):.2g} kg less at link {link!r} ({unsure}) than modelled, {aside}: the model has a "
             f"payload or a tool that is not on the arm; correct payload.* or the description{software}"
         )
-    x, y, z = (round(float(value), 3) + 0.0 for value in found.com)
+    x, y, z = (round(float(value), 3) + 0.0 for value in found.moment / found.mass)
     return (
         f"{found.mass:.2g} kg more at link {link!r} ({unsure}) than modelled, {aside}: set payload.link: {link}, "
         f"payload.mass: {found.mass:.3g}, payload.com: [{x:g}, {y:g}, {z:g}] (added to a payload that is set already; "

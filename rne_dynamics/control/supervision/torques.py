@@ -34,7 +34,7 @@ from rne_dynamics.dispatch import bias_torque, follower, gravity_torque, inverse
 from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.errors import AssemblyError, SingularPostureError
 from rne_dynamics.model.friction import joint_friction
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.inertia import Array, read_only
 from rne_dynamics.model.layout import same_masses
 
 if TYPE_CHECKING:
@@ -121,8 +121,7 @@ class Torques:
         self.integral = np.zeros(n)
         #: Reference and position of the last effort along a reference, for `integrate`.
         self.tracked: tuple[Reference, Array] | None = None
-        self._zero = np.zeros(n)
-        self._zero.flags.writeable = False
+        self._zero = read_only(np.zeros(n))
         self.held, self.moving, self.inverse = np.ones(n), np.eye(n), np.eye(n)
         self.base: BaseMotion | None = None
         self.predictor: Predictor | None = None
