@@ -7,7 +7,8 @@ import numpy as np
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.control_law import FEEDBACK, GRAVITY, Reference, TorqueTerms
 from rne_dynamics.control.guards.effort_limiter import EFFORT, RATE, STOP, VELOCITY, Limited
-from rne_dynamics.control.supervision.inputs import ContactReaction, WrenchInput
+from rne_dynamics.control.supervision.contact_reaction import ContactReaction
+from rne_dynamics.control.supervision.inputs import WrenchInput
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.output import Effort, Runaway
 from rne_dynamics.control.supervision.state_machine import StateMachine
@@ -57,8 +58,7 @@ class Efforts:
             torques.change.act_after(machine.loop.assumed_delay, torques.period.longest)
             self._output.limiter.update_inertia(torques.update_inertia(stream.q, machine.loop.known_delay))
             torques.inertia_at = now + INERTIA_PERIOD
-        if torques.loops is not None:
-            torques.follow(stream.q, stream.qd)
+        torques.follow(stream.q, stream.qd)
 
     def answer(self, stamp: int, now: float) -> Effort:
         """The answer to the measured state, for the time `stamp`."""
@@ -81,7 +81,7 @@ class Efforts:
                 self._note_motion(now, ended)
             if machine.mode is HOLDING:
                 reference = self._near(stamp, reference)
-        if self.wrenches.fade.active:
+        if self.wrenches.active:
             self.wrenches.advance(now)
         if ramp.part < 1.0:
             ramp.grow(stamp, machine.settings, qd, reference.qd)
@@ -131,7 +131,7 @@ class Efforts:
         late, command = stream.filter.late, limited.command
         self._terms, self._support = terms, support
         self._along = along = self.followed and mode is not FLOATING
-        if not along and self.wrenches.fade.active:
+        if not along and self.wrenches.active:
             self.wrenches.rest()
         if not self.followed:
             self.contact.rest()
@@ -146,7 +146,7 @@ class Efforts:
         torques.integrate((stream.stamp - torques.integrated) / NANOSECONDS, late, limited)
         torques.integrated = stream.stamp
         if machine.runaway is not None:
-            machine.runaway.sent(command)
+            machine.runaway.command = command
         elif runaway and machine.drives_act:
             machine.stop_runaway(now, command)
         self._command = command
@@ -155,7 +155,7 @@ class Efforts:
     def _learn(self, now: float, terms: TorqueTerms | Array, limited: Limited) -> None:
         """Note an effort along a reference; a wrench, and a change as fast as may be, say nothing of the model."""
         # those of gaps too: what is missing is the mean of what was sent, and answers alone are more than that
-        if not self.wrenches.fade.active and not (limited.any and (limited.flags & RATE).any()):
+        if not self.wrenches.active and not (limited.any and (limited.flags & RATE).any()):
             self._torques.missed.note(now, terms, limited.command)
 
     def _damped(self, now: float) -> TorqueTerms:
@@ -171,9 +171,8 @@ class Efforts:
     def _note_motion(self, now: float, ended: Ending | None) -> None:
         """The mode that belongs to the state of the queue."""
         machine, queue = self._machine, self._queue
-        off = ended is not None and ended in (Ending.PATH, Ending.CANCELLED)
-        if off and machine.settings.stop.after_cancel == "stop":
-            machine.begin_stop(now, str(ended.value) if ended else "")
+        if ended in (Ending.PATH, Ending.CANCELLED) and machine.settings.stop.after_cancel == "stop":
+            machine.begin_stop(now, ended.value)
         elif queue.moving is not (machine.mode is TRACKING):  # not where one motion has followed another
             cause = queue.followed or (ended.value if ended else "")
             machine.enter(TRACKING if queue.moving else HOLDING, cause)
@@ -230,7 +229,7 @@ class Efforts:
         machine.at_rest(now)
         self._terms, self._support, self._along = terms, support, False
         limited = self._output.approach(allowed, terms, now, stream.q, machine.counters)
-        runaway.sent(limited.command)
+        runaway.command = limited.command
         return Effort(limited.command, terms, machine.through(now, limited))
 
     # -- without joint states -----------------------------------------------------------------------------------------
@@ -238,8 +237,7 @@ class Efforts:
     @property
     def _gravity(self) -> Array:
         """The model's gravity where the last effort was for, N·m or N; shape (n,)."""
-        gravity: Array = self._terms[GRAVITY] / max(self._support, ROUNDING)
-        return gravity
+        return np.asarray(self._terms[GRAVITY] / max(self._support, ROUNDING))
 
     def bridge(self, now: float) -> Effort | None:
         """Feedforward along the reference until the next state or the time-out; None if that is what was sent last.

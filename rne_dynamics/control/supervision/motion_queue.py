@@ -132,8 +132,7 @@ class MotionQueue:
 
     def put(self, motion: Followed, on_end: OnEnd) -> None:
         """Let `motion` begin at its start, in place of what is under way then. It checks itself when it begins."""
-        if self._next is not None:
-            self._next.on_end(Ending.REPLACED, "another trajectory came before this one began")
+        self._drop_next("another trajectory came before this one began", Ending.REPLACED)
         self._next = _Entry(motion, on_end)
 
     def limit(self, limits: MotionLimits) -> None:
@@ -227,10 +226,10 @@ class MotionQueue:
         self._rest, self._rest_from = rest(now, self.brake_time, self.lower, self.upper, self.velocity), stamp
         self.reference, self._rested = self._rest.sample(0.0), self._rest.sample(math.inf)
 
-    def _drop_next(self, why: str) -> None:
+    def _drop_next(self, why: str, ending: Ending = Ending.STOPPED) -> None:
         if self._next is not None:
             entry, self._next = self._next, None
-            entry.on_end(Ending.STOPPED, why)
+            entry.on_end(ending, why)
 
     def _end(self, ending: Ending, text: str) -> Ending:
         if self._now is not None:

@@ -19,10 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.control.model_terms import holding_terms, own_terms, rigid_terms
+from rne_dynamics.control.model_terms import holding_terms, open_terms
 from rne_dynamics.control.parameters import check_parameters, parameter
 from rne_dynamics.control.static_payload import payload_columns
-from rne_dynamics.dynamics.declared.arguments import arm_of
 from rne_dynamics.dynamics.derivatives.regressor import PARAMETERS, regressor
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
@@ -72,12 +71,9 @@ def gravity_load(robot: RigidRobot, q: Array, posture: Array | None = None) -> G
 
 def _field(robot: RobotModel, q: Array) -> Array:
     """Effort per unit of gravity along each axis of the base; shape (n, 3)."""
-    model, still = own_terms(robot) or arm_of(robot), np.zeros(robot.n)
-    bases, terms = np.zeros((3, 12)), np.empty((3, 4, robot.n))
+    still, bases = np.zeros(robot.n), np.zeros((3, 12))
     bases[:, 6:9] = -np.eye(3)
-    for base, rows in zip(bases, terms, strict=True):
-        rigid_terms(model._replace(base=base), q, still, still, still, rows)
-    return np.ascontiguousarray(terms[:, 2].T)
+    return np.stack([open_terms(robot, base, q, still, still)[2] for base in bases], axis=1)
 
 
 def _flange(robot: RobotModel, q: Array, body: int) -> Flange:
@@ -124,7 +120,7 @@ EXPLAINED = 0.5
 #: Blocks that the time of the check is split into, and those without which its noise is not known.
 BLOCKS, LEAST_BLOCKS = 16, 5
 #: An uncertainty, as a fraction of the difference allowed, that is there at least: keeps matrices regular.
-_FLOOR = 1e-6
+FLOOR = 1e-6
 
 
 @dataclass(frozen=True)
@@ -208,13 +204,6 @@ def noise_of_mean(sums: Array, counts: Array, seen: NDArray[np.bool_]) -> Array 
     covariance = np.zeros((len(seen), len(seen)))
     covariance[np.ix_(places, places)] = student / (blocks * (blocks - 1)) * (away.T @ away)
     return covariance
-
-
-def doubt(robot: RigidRobot, load: GravityLoad, noise: Array, test: PayloadTest, tolerance: Array) -> Doubt:
-    """Largest difference of an arm without unknown payload; `noise`: covariance of the mean effort, (n, n)."""
-    bodies = test.model_error * load.bodies
-    covariance = noise + bodies @ bodies.T + np.diag(np.square(_FLOOR * tolerance))
-    return Doubt(covariance, friction_bound(robot, test.friction, tolerance))
 
 
 def estimate_payload(

@@ -14,7 +14,6 @@ from rne_dynamics.control.motion.limits import Tolerances, upper_bounds
 from rne_dynamics.control.parameters import check_number, check_parameters, of_node, parameter
 from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.streaming.pose_following import PoseLimits
-from rne_dynamics.control.supervision.fading import WrenchRates
 from rne_dynamics.control.supervision.payload_estimate import PayloadTest
 from rne_dynamics.control.supervision.states import StopPlan
 from rne_dynamics.control.thresholds import ASSUMED_RATE, LONGEST_DELAY
@@ -48,6 +47,21 @@ class StartCheck:
     required: bool = parameter(False, "Refuse motion if no efforts are reported, so that nothing can be compared.")
     #: Certainty of an unknown payload at which motion is refused.
     payload: PayloadTest = field(default_factory=PayloadTest)
+
+
+@dataclass(frozen=True)
+class WrenchRates:
+    """How target wrenches come into force. Raises ControlError: a number that is not above 0."""
+
+    timeout: float = parameter(
+        0.1, "Time without a message on ~/target_wrench after which the wrench fades to zero.", "s", lower=0.005,
+        upper=10.0,
+    )
+    force_rate: float = parameter(200.0, "Fastest change of its force.", "N/s", lower=1e-2, upper=1e5)
+    moment_rate: float = parameter(20.0, "Fastest change of its moment.", "N m/s", lower=1e-3, upper=1e5)
+
+    def __post_init__(self) -> None:
+        check_parameters(self, "target_wrench.")
 
 
 @dataclass(frozen=True, eq=False)

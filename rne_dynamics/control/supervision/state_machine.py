@@ -15,6 +15,7 @@ import numpy as np
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.guards.base_filter import BaseFilter
 from rne_dynamics.control.guards.effort_limiter import Limited
+from rne_dynamics.control.guards.state_filter import DOUBTED
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.supervision.loop_watch import LoopWatch
 from rne_dynamics.control.supervision.motion_queue import Ending, FeedbackRamp, MotionQueue, StartGate
@@ -271,6 +272,7 @@ class StateMachine:
 
     def refused(self, now: float, error: StateError) -> None:
         """A joint state was refused; a frozen reading stops the arm."""
+        self.stream.good, self.stream.doubted = 0, error.problem in DOUBTED
         self.counters.refuse(error.problem, str(error))
         if error.problem is StateProblem.FROZEN and self.mode in DRIVING:
             self.begin_stop(now, str(error), after=FAULT)

@@ -6,10 +6,9 @@ import math
 
 import numpy as np
 
-from rne_dynamics.control.guards.state_filter import DOUBTED, StateFilter
+from rne_dynamics.control.guards.state_filter import StateFilter
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import GAP, NANOSECONDS, STREAM_WINDOW, TRIAL
-from rne_dynamics.errors import StateError
 from rne_dynamics.model.inertia import Array
 
 #: Usual periods without a state after which feedforward replaces the last effort, where that is longer than `GAP`.
@@ -122,11 +121,7 @@ class StateStream:
         sequence: int | None,
     ) -> bool:
         """Take a state; whether its time base is new. Raises StateError: it must not be used."""
-        try:
-            fresh = self.filter.accept(stamp, now, q, qd, velocity_missing=velocity_missing, sequence=sequence)
-        except StateError as error:
-            self.good, self.doubted = 0, error.problem in DOUBTED
-            raise
+        fresh = self.filter.accept(stamp, now, q, qd, velocity_missing=velocity_missing, sequence=sequence)
         taken = self.filter.stamp
         self.good, self.doubted = self.good + 1, False
         if self.good > 1:  # not over a gap

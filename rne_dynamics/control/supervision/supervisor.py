@@ -58,6 +58,8 @@ class Supervisor(StateMachine):
         self.unwrapped = self.stream.filter.unwrapped
         #: Setpoints and poses that come one at a time.
         self.input = SetpointInput(self)
+        #: Follow a setpoint.
+        self.setpoint = self.input.take
         self.poses, self.contact, self.wrenches = self.input.poses, self._efforts.contact, self._efforts.wrenches
 
     # -- joint states in, efforts out ---------------------------------------------------------------------------------
@@ -156,7 +158,7 @@ class Supervisor(StateMachine):
             other.effort(k * 1_000_000, 1e-3 * k)
         # the law without limits, as in a stop without states
         other.torques.along(other.queue.reference, braking=True)
-        other.torques.warm_up(q)
+        other.torques.explaining(q, np.zeros(n), np.zeros(n))  # of a joint that is too fast
         other.stop(0.004, "warm-up", ending=True)
         other.effort(4_000_000, 0.5)
         other.tick(100.0)
@@ -229,13 +231,6 @@ class Supervisor(StateMachine):
         """Follow `motion` from its start on, see `MotionQueue.put`; `ControlError` where no motion is accepted now."""
         self.ready()
         self.queue.put(motion, on_end)
-
-    def setpoint(
-        self, source: int, q: Array, qd: Array, now: float, *, stamp: int = 0, ahead: int = 0,
-        sequence: int | None = None,
-    ) -> None:
-        """Follow a setpoint received at `now`, s, others as for `Setpoints.take`; `SetpointError` where not."""
-        self.input.take(source, q, qd, now, stamp=stamp, ahead=ahead, sequence=sequence)
 
     def obstruct(self, why: str) -> None:
         """Brake what is under way and accept no motion, for a reason outside of the arm; empty: accept them again."""
