@@ -16,7 +16,7 @@ from rne_dynamics.control.supervision.state_machine import StateMachine
 from rne_dynamics.control.supervision.states import DRIVING, FLOATING, HOLDING, TRACKING
 from rne_dynamics.control.thresholds import NANOSECONDS
 from rne_dynamics.control.trajectory import QUINTIC_PEAK_ACCELERATION, QUINTIC_PEAK_VELOCITY, SampledTrajectory
-from rne_dynamics.errors import ControlError
+from rne_dynamics.errors import ControlError, refuse
 from rne_dynamics.model.inertia import Array
 
 #: Least time between two points of the way back, s, and how much slower it is than the way there.
@@ -54,10 +54,12 @@ class ContactReaction:
         watch = self.watch
         if watch is None:
             raise ControlError("external efforts are not observed: see docs/contact.md")
-        machine = self._machine
-        if machine.mode not in DRIVING or not machine.drives_act:
-            why = f"the controller is {machine.mode.value}" if machine.drives_act else "the drives do not act"
-            raise ControlError(f"external efforts are not observed: {why}")
+        mode = self._machine.mode
+        refuse(
+            ControlError,
+            (not self._machine.drives_act, "external efforts are not observed: the drives do not act"),
+            (mode not in DRIVING, f"external efforts are not observed: the controller is {mode.value}"),
+        )
         if watch.settled:
             watch.tare()
         else:

@@ -31,6 +31,7 @@ from rne_dynamics.control.supervision.states import (
     INACTIVE,
     NO_STOP,
     RELEASED,
+    SENDING,
     STOPPING,
     TRACKING,
     WAITING,
@@ -258,15 +259,14 @@ class StateMachine:
             period = self.stream.period
             unseen = CUT if math.isinf(period) else max(TRIAL, 2.0 * period)  # of an arm that was too fast
             timeout = min(timeout, LONGEST_GAP if self.runaway is None or self.mode is FLOATING else unseen)
-        seeing = not self.dead_reckoning and (self.mode in DRIVING or self.mode is STOPPING)
-        return seeing and now - self.stream.arrival >= timeout
+        return self.mode in SENDING and not self.dead_reckoning and now - self.stream.arrival >= timeout
 
     def unseen(self, now: float) -> bool:
         """Whether states have been missing for longer than `StateStream.gap` while efforts are sent."""
         if not now - self.stream.arrival > self.stream.gap:
             return False
         known = self.runaway is not None and (self.mode is STOPPING or self.runaway.cut)
-        return (self.mode in DRIVING or self.mode is STOPPING) and not known
+        return self.mode in SENDING and not known
 
     # -- what joint states change -------------------------------------------------------------------------------------
 
@@ -366,9 +366,7 @@ class StateMachine:
 
     def watch_base(self, now: float) -> None:
         """Stop where the motion of the base is not known any more; gravity stays where it was last."""
-        if self.base is None or self.base_lost or not self.base.stale(now):
-            return
-        if self.mode not in DRIVING and self.mode is not STOPPING:
+        if self.base is None or self.base_lost or self.mode not in SENDING or not self.base.stale(now):
             return
         self.base_lost = True
         self.torques.move_base(self.base.still())

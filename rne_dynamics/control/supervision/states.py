@@ -29,6 +29,8 @@ class Mode(Enum):
 UNCONFIGURED, INACTIVE, WAITING, HOLDING, TRACKING, FLOATING, STOPPING, RELEASED, FAULT = Mode
 #: States in which efforts are computed from measured joint states; a tuple, since Python computes a member's hash.
 DRIVING = (HOLDING, TRACKING, FLOATING)
+#: States in which efforts are sent, in a stop also without joint states.
+SENDING = (*DRIVING, STOPPING)
 #: States in which nothing is sent.
 SILENT = (UNCONFIGURED, INACTIVE, WAITING, RELEASED, FAULT)
 

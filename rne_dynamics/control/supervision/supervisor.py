@@ -33,6 +33,7 @@ from rne_dynamics.control.supervision.states import (
     HOLDING,
     INACTIVE,
     RELEASED,
+    SENDING,
     STOPPING,
     TRACKING,
     UNCONFIGURED,
@@ -100,7 +101,7 @@ class Supervisor(StateMachine):
         """The answer to the last state, for the time `stamp`; None where there is nothing to send."""
         if self.base is not None:
             self.watch_base(now)
-        if self.dead_reckoning or not (self.mode in DRIVING or self.mode is STOPPING):
+        if self.dead_reckoning or self.mode not in SENDING:
             return None
         if now - self.stream.arrival > self.stream.gap and self.unseen(now):
             return self._efforts.bridge(now)

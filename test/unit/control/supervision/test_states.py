@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rne_dynamics.control.supervision.states import DRIVING, MEANING, SILENT, TRANSITIONS, Mode, diagram
+from rne_dynamics.control.supervision.states import DRIVING, MEANING, SENDING, SILENT, TRANSITIONS, Mode, diagram
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "states.md"
 BEGIN, END = "<!-- states: written by test/unit/control/supervision/test_states.py --write -->", "<!-- /states -->"
@@ -35,6 +35,7 @@ def test_every_state_can_be_reached_and_left():
 def test_states_are_driving_silent_or_stopping():
     assert set(Mode) == {*DRIVING, *SILENT, Mode.STOPPING}
     assert not set(DRIVING) & set(SILENT)
+    assert set(SENDING) == set(Mode) - set(SILENT)
 
 
 @pytest.mark.parametrize("mode", sorted(DRIVING, key=lambda m: m.value))
