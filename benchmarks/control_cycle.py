@@ -176,7 +176,7 @@ def by_law(robot: str, count: int) -> dict[str, dict[str, float]]:
     rng, n = np.random.default_rng(0), settings.robot.n
     q, spent = np.clip(np.array(settings.robot.neutral) + 0.2, settings.robot.lower, settings.robot.upper), {}
     times: dict[str, list[int]] = {name: [] for name in (*supervisors, OBSERVER)}
-    observer = ContactReaction(supervisors["computed_torque"])
+    observer = ContactReaction(supervisors["computed_torque"].machine)
     for k in range(1, count + WARM_UP):
         noise = 1e-5 * rng.normal(size=(2, n))
         for name, supervisor in supervisors.items():

@@ -176,7 +176,7 @@ def test_no_motion_is_allowed_until_there_is_a_model_of_what_is_measured(monkeyp
         time.sleep(LOCK_PERIOD)
         node._follow_locked()
         node._follow_locked()
-        return loop.supervisor.obstacle
+        return loop.supervisor.machine.obstacle
 
     def refused(*arguments: object) -> None:
         raise ModelError("loops do not close")

@@ -169,8 +169,8 @@ class Episode(Happenings):
     def _judge(self, before: Mode) -> None:
         rig, supervisor = self.rig, self.rig.supervisor
         mode = rig.mode
-        if not 0.0 <= supervisor.ramp.part <= 1.0:
-            self._fail(f"the fraction of the feedback is {supervisor.ramp.part}")
+        if not 0.0 <= supervisor.machine.ramp.part <= 1.0:
+            self._fail(f"the fraction of the feedback is {supervisor.machine.ramp.part}")
         if self.stop_requested and mode in DRIVING:
             self._fail(f"a stop that was requested was undone: {mode.value} ({supervisor.cause})")
         if mode in SILENT and rig.last is not None and rig.sent and rig.sent[-1].any():
@@ -190,10 +190,10 @@ class Episode(Happenings):
         plan = self.plan
         planned = plan.brake_time + plan.hold_time + plan.ramp_time
         # one that holds without end may fall back to dead reckoning, or be ended, at any time
-        under_way = rig.supervisor.stop_under_way
+        under_way = rig.supervisor.machine.stop
         if plan.policy == "hold" and under_way != NO_STOP and np.isinf(under_way.down_from):
             self.stopping_since = rig.now
-        more = 0.1 if rig.supervisor.dead_reckoning else 0.0
+        more = 0.1 if rig.supervisor.machine.dead_reckoning else 0.0
         if rig.now - self.stopping_since > planned + STOP_GRACE + more:
             self._fail(f"a stop has not ended {rig.now - self.stopping_since - planned:.3f} s after its time")
 
@@ -212,12 +212,12 @@ class Episode(Happenings):
         if leaps and all((np.abs(now - q) > allowed).any() for q in (measured, self.q_before)):  # or held there
             self._fail(f"the reference leaps by {step.max():.4f}")
         self.before, self.q_before = now.copy(), rig.supervisor.q.copy()
-        self.judged_at, self.arrival = rig.now, rig.supervisor.stream.arrival
+        self.judged_at, self.arrival = rig.now, rig.supervisor.machine.stream.arrival
 
     def _judge_energy(self) -> None:
         rig, supervisor = self.rig, self.rig.supervisor
         limits = supervisor.settings.limits
-        if supervisor.runaway is None:
+        if supervisor.machine.runaway is None:
             self.overspeed_step = -1.0
             self.driven = np.zeros(self.robot.n)
         else:

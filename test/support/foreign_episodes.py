@@ -262,7 +262,7 @@ class ForeignEpisode(Episode):
     def _judge(self, before: Mode) -> None:
         supervisor = self.rig.supervisor
         fast = np.abs(self.rig.speeds[-round(self.cycle / TICK):]).max(axis=0) / supervisor.settings.limits.velocity
-        stop, q = supervisor.stop_under_way, self.rig.simulator.state.q
+        stop, q = supervisor.machine.stop, self.rig.simulator.state.q
         # not being released
         held = supervisor.mode in DRIVING or (supervisor.mode is Mode.STOPPING and self.rig.now < stop.down_from)
         # nobody leads a guided arm here: one of other masses falls, and what its mechanical stop does to it is no throw

@@ -143,6 +143,6 @@ class Guided:
         """What must hold: the arm floats, and no effort was clamped."""
         supervisor = self.supervisor
         assert supervisor.mode is Mode.FLOATING, (supervisor.mode, supervisor.cause)
-        assert supervisor.counters.clamped == 0, supervisor.output.clamp_text()
+        assert supervisor.counters.clamped == 0, supervisor.machine.output.clamp_text()
 
 

@@ -87,7 +87,7 @@ class Happenings:
         delay = float(rng.choice([0.0, 0.0, 0.2]))
         sec, nanosec = divmod(supervisor.stamp + round(delay * 1e9), 10**9) if delay else (0, 0)
         header = SimpleNamespace(sec=sec, nanosec=nanosec)
-        rate, slope = supervisor.queue.path_rate(supervisor.speed)
+        rate, slope = supervisor.queue.path_rate(supervisor.machine.speed)
         blend = float(rng.choice([0.05, 0.3]))
         moving = CurrentMotion(supervisor.stamp, supervisor.queue.ahead, rate, slope)
         accepted = accept_points(robot.joint_names, points, header, moving, self.rules(blend))
@@ -232,7 +232,7 @@ class Happenings:
         steps = int(self.rng.choice([10, 60, 200]))
         self.rig.simulator.advance(steps, self.wrenches)
         self.rig.now += steps * self.period
-        under_way = self.rig.supervisor.stop_under_way
+        under_way = self.rig.supervisor.machine.stop
         if under_way != NO_STOP and np.isinf(under_way.down_from):
             self.stopping_since = self.rig.now  # one that holds without end has not begun to end
 

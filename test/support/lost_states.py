@@ -134,7 +134,7 @@ class LostStates(ForeignEpisode):
         self.story.append(f"{kind} at {at:.2f}: lost for {lost:.3f} s")
         began, brake = rig.now, supervisor.settings.states.timeout + supervisor.settings.stop.brake_time
         while rig.now - began < lost and supervisor.mode in {STOPPING, FLOATING, *DRIVING}:
-            if rig.now >= supervisor.stop_under_way.down_from:
+            if rig.now >= supervisor.machine.stop.down_from:
                 break
             rig.run(STEP, corrupt=lambda state: None)
             end = self.fast

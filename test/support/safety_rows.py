@@ -268,6 +268,6 @@ def a_slewed_clock_has_no_effect(name: str) -> None:
 def a_clock_slewed_further_back_is_a_delay(name: str) -> None:
     rig = foreign(name).hold()
     rig.go(1.0, rate=-0.02)
-    assert rig.supervisor.stream.filter.late > 0.005
+    assert rig.supervisor.machine.stream.filter.late > 0.005
     assert rig.peak() < 0.5
     rig.check()

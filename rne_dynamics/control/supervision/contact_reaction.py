@@ -57,7 +57,7 @@ class ContactReaction:
         mode = self._machine.mode
         refuse(
             ControlError,
-            (not self._machine.drives_act, "external efforts are not observed: the drives do not act"),
+            (not self._machine.drives, "external efforts are not observed: the drives do not act"),
             (mode not in DRIVING, f"external efforts are not observed: the controller is {mode.value}"),
         )
         if watch.settled:

@@ -67,7 +67,7 @@ class Efforts:
         self._acting = stamp
         if self._output.velocity.slowing:
             self._output.slow(now, np.zeros(len(q)) if machine.mode is FLOATING else queue.reference.qd)
-        if machine.mode in (FLOATING, STOPPING) or machine.runaway is not None or not machine.drives_act:
+        if machine.mode in (FLOATING, STOPPING) or machine.runaway is not None or not machine.drives:
             effort = self._without_reference(now)
             if effort is not None:
                 return effort
@@ -107,14 +107,14 @@ class Efforts:
         machine, stream, torques = self._machine, self._stream, self._torques
         if machine.runaway is not None and (machine.mode is STOPPING or self._let_go(machine.runaway, now)):
             return self._take_energy(machine.runaway, now)
-        if not machine.drives_act and machine.mode is not STOPPING:
+        if not machine.drives and machine.mode is not STOPPING:
             held = torques.damped(stream.q, stream.qd)
             return self._limited(held._replace(feedback=np.zeros(len(stream.q))), now)
         if machine.mode is FLOATING:
             self.followed = True
             return self._limited(torques.floating(stream.q, stream.qd, machine.loop.damping), now)
         if machine.mode is STOPPING and machine.at_rest(now):
-            return self._limited(self._damped(now), now, machine.stop_under_way.support(now))
+            return self._limited(self._damped(now), now, machine.stop.support(now))
         return None
 
     def _limited(self, terms: TorqueTerms, now: float, fade: float = 1.0) -> Effort:
@@ -147,7 +147,7 @@ class Efforts:
         torques.integrated = stream.stamp
         if machine.runaway is not None:
             machine.runaway.command = command
-        elif runaway and machine.drives_act:
+        elif runaway and machine.drives:
             machine.stop_runaway(now, command)
         self._command = command
         return _new(Effort, (command, terms, machine.mode is STOPPING and machine.through(now, limited)))
@@ -160,7 +160,7 @@ class Efforts:
 
     def _damped(self, now: float) -> TorqueTerms:
         """Gravity and damping of a stop, as far as it still supports the arm."""
-        stream, torques, support = self._stream, self._torques, self._machine.stop_under_way.support(now)
+        stream, torques, support = self._stream, self._torques, self._machine.stop.support(now)
         terms = torques.damped(stream.q, stream.qd, support)
         # for dead reckoning of joints whose reading is frozen: the damping of the others moves them too
         own = torques.held * torques.inverse.dot(terms.feedback)
@@ -220,11 +220,11 @@ class Efforts:
     def _take_energy(self, runaway: Runaway, now: float) -> Effort:
         """The effort of a stop after a joint was too fast, and while the motors of a guided arm are tested."""
         machine, stream = self._machine, self._stream
-        support = machine.stop_under_way.support(now)
+        support = machine.stop.support(now)
         terms = self._torques.damped(stream.q, stream.qd, support, hard=True)
         allowed = self._allowed(runaway, now, terms.total)
-        if runaway.proved and machine.mode is STOPPING and not machine.stop_under_way.over(now):
-            machine.stop_under_way = Stop(now, now, 0.0)
+        if runaway.proved and machine.mode is STOPPING and not machine.stop.over(now):
+            machine.stop = Stop(now, now, 0.0)
             machine.cause += "; the motors do not brake it, so the efforts are cut"
         machine.at_rest(now)
         self._terms, self._support, self._along = terms, support, False
@@ -248,8 +248,8 @@ class Efforts:
         if self.followed:  # nobody has called `settle`
             self.settle()
         age, answer = now - stream.arrival, self._terms[FEEDBACK] if self._along else None
-        if machine.mode is FLOATING or not machine.drives_act or machine.at_rest(now):
-            terms, answer = torques.only_support(self._gravity, machine.stop_under_way.support(now)), None
+        if machine.mode is FLOATING or not machine.drives or machine.at_rest(now):
+            terms, answer = torques.only_support(self._gravity, machine.stop.support(now)), None
         else:
             try:
                 ahead = self._queue.ahead(stream.stamp + round(age * NANOSECONDS))
@@ -270,7 +270,7 @@ class Efforts:
     def reckoned(self, now: float) -> Effort:
         """Dead reckoning: along the braking reference, then the support of where it ends, released in time."""
         machine, (began, arrival) = self._machine, self._machine.reckoned
-        terms = self._torques.only_support(self._gravity, machine.stop_under_way.support(now))
+        terms = self._torques.only_support(self._gravity, machine.stop.support(now))
         if not machine.at_rest(now):
             try:
                 stamp = began + round((now - arrival) * NANOSECONDS)

@@ -62,7 +62,7 @@ class StateMachine:
         self.ramp = FeedbackRamp()
         self.queue = MotionQueue(self.stream.q, *self.place_range(), settings.stop.brake_time)
         #: The stop under way, what follows it, and what it sends where a joint was too fast.
-        self.stop_under_way, self.after = NO_STOP, INACTIVE
+        self.stop, self.after = NO_STOP, INACTIVE
         self.runaway: Runaway | None = None
         #: Whether the stop goes on without states, from which stamp and arrival; whether states that come back count.
         self.dead_reckoning, self.lost = False, False
@@ -74,7 +74,7 @@ class StateMachine:
         #: Why no motion is accepted, for a reason outside of the arm; empty for none.
         self.obstacle = ""
         #: Whether the motion of the base is not known any more; whether the drives act on what is sent.
-        self.base_lost, self.drives_act = False, True
+        self.base_lost, self.drives = False, True
 
     def place_range(self) -> tuple[Array, Array, Array]:
         """Lowest and highest position of a motion, and its largest velocity; (n,) each."""
@@ -130,7 +130,7 @@ class StateMachine:
         """Wait for the first usable states."""
         self.requested = False
         self.stream.wait(now, needed)
-        self.stop_under_way, self.runaway, self.dead_reckoning, self.lost = NO_STOP, None, False, False
+        self.stop, self.runaway, self.dead_reckoning, self.lost = NO_STOP, None, False, False
         self.gate = StartGate(self.settings)
         self.loop = LoopWatch(self.settings, self.loop.acts_after)
         self.enter(WAITING, cause)
@@ -172,7 +172,7 @@ class StateMachine:
             ControlError,
             (self.settings.tracking is None, "this controller follows no trajectories"),
             (self.mode not in (HOLDING, TRACKING), f"the controller is {self.mode.value}{cause}"),
-            (not self.drives_act, "the drives do not act: enable them on the arm, or check drives.topic"),
+            (not self.drives, "the drives do not act: enable them on the arm, or check drives.topic"),
             (self.obstacle, f"no motion is allowed: {self.obstacle}"),
             (self.loop.locked, f"no motion is allowed: {self.loop.locked}"),
             (not self.gate.open, f"no motion is allowed: {self.gate.text}{again}"),
@@ -182,12 +182,12 @@ class StateMachine:
 
     def begin_stop(self, now: float, why: str, *, after: Mode = RELEASED, ending: bool = False) -> None:
         """Bring the reference to rest and plan the rest of the stop."""
-        if self.mode is FLOATING or not self.drives_act:  # the reference is not followed there
+        if self.mode is FLOATING or not self.drives:  # the reference is not followed there
             self.anchor(why)
         else:
             self.queue.cancel(why, Ending.STOPPED)
         self.stopped_by_loss = False
-        self.stop_under_way = self.settings.stop.begin(now, braking=self.settings.tracking is not None, ending=ending)
+        self.stop = self.settings.stop.begin(now, braking=self.settings.tracking is not None, ending=ending)
         self.after, self.lost, self.runaway = after, False, None
         self.torques.inertia_at = -math.inf
         self.counters.stops += 1
@@ -195,19 +195,19 @@ class StateMachine:
 
     def at_rest(self, now: float) -> bool:
         """Whether a stop is beyond its deceleration; no motion is under way any more then."""
-        if self.mode is not STOPPING or (self.stop_under_way.braking(now) and self.runaway is None):
+        if self.mode is not STOPPING or (self.stop.braking(now) and self.runaway is None):
             return False
         self.queue.drop(self.cause)
         return True
 
     def through(self, now: float, limited: Limited) -> bool:
         """Whether a stop has come to its end with this effort; the mode follows."""
-        over = self.mode is STOPPING and self.stop_under_way.over(now)
+        over = self.mode is STOPPING and self.stop.over(now)
         if not over or limited.command.any():
             return False
         if self.after is FAULT:
             self.counters.faults, self.counters.fault = self.counters.faults + 1, self.cause
-        self.stop_under_way, self.runaway, self.dead_reckoning = NO_STOP, None, False
+        self.stop, self.runaway, self.dead_reckoning = NO_STOP, None, False
         self.enter(self.after, self.cause)
         return True
 
@@ -244,9 +244,9 @@ class StateMachine:
     def begin_dead_reckoning(self, now: float, *, lost: bool) -> None:
         """Go on with a stop without states; it always ends, since the arm is not observed."""
         stream = self.stream
-        self.stop_under_way = self.stop_under_way.ended_by(now, self.settings.stop)
+        self.stop = self.stop.ended_by(now, self.settings.stop)
         if self.runaway is not None:  # too fast, and now unseen: nothing that is sent can be trusted
-            self.stop_under_way = Stop(now, now, 0.0)
+            self.stop = Stop(now, now, 0.0)
         self.dead_reckoning, self.lost, stream.good = True, lost, 0
         self.reckoned = stream.stamp, stream.arrival  # states that come back may have another time base
         if not self.at_rest(now):  # each joint by itself: along a path a joint may become faster while others brake
@@ -278,7 +278,7 @@ class StateMachine:
             self.begin_stop(now, str(error), after=FAULT)
             self.torques.missed.forget()  # feedback to a frozen reading says nothing of the model
             # at once with damping alone: nothing corrects how that joint brakes along a path
-            self.stop_under_way = self.settings.stop.begin(now, braking=False, ending=False)
+            self.stop = self.settings.stop.begin(now, braking=False, ending=False)
 
     def arrived(self, now: float, fresh: bool) -> None:
         """A usable joint state has come; `fresh`: with a new time base."""
@@ -296,7 +296,7 @@ class StateMachine:
         cause = stream.rates.too_slow(now, stream.stamp / NANOSECONDS, new_time=fresh)
         if cause and self.mode in DRIVING:
             self.begin_stop(now, cause, after=FAULT)
-        if self.gate.checking and self.mode is HOLDING and self.ramp.part >= 1.0 and self.drives_act:
+        if self.gate.checking and self.mode is HOLDING and self.ramp.part >= 1.0 and self.drives:
             self._check(stream.reported)
 
     def _start_output(self) -> None:
@@ -330,7 +330,7 @@ class StateMachine:
         if now - self.output.at >= self.settings.states.timeout:  # a process that slept: drives have let go meanwhile
             self._start_output()
         if self.stopped_by_loss and self.after is not INACTIVE:
-            self.stop_under_way = NO_STOP
+            self.stop = NO_STOP
             self.hold("joint states are back")
             self.begin_check()
         else:
@@ -374,5 +374,4 @@ class StateMachine:
         if self.mode is not STOPPING:
             last = f" (the last one was refused: {self.counters.base_refusal})" if self.counters.base_refused else ""
             self.begin_stop(now, f"no usable base motion for {now - self.base.arrival:.3f} s{last}", after=FAULT)
-        # the direction of gravity becomes uncertain
-        self.stop_under_way = self.stop_under_way.ended_by(now, self.settings.stop)
+        self.stop = self.stop.ended_by(now, self.settings.stop)  # the direction of gravity becomes uncertain

@@ -118,8 +118,8 @@ class ControlLoop:
         supervisor.ready()
         queue, stamp = supervisor.queue, supervisor.stamp
         return Present(
-            stamp, self.clock.now(), queue.ahead(max(start, stamp)), *queue.path_rate(supervisor.speed),
-            supervisor.torques.posture, supervisor.loop.delay,
+            stamp, self.clock.now(), queue.ahead(max(start, stamp)), *queue.path_rate(supervisor.machine.speed),
+            supervisor.machine.torques.posture, supervisor.loop.delay,
         )
 
     def follow(self, number: int, motion: Motion, at_once: bool, checked_at: float) -> None:

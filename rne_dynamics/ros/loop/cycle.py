@@ -163,7 +163,7 @@ class LoopCycle:
 
     def turn(self) -> None:
         """Wait for one state or deadline, for 10 ms at most, and answer it; check the age of the state."""
-        self.hot.turn(longest=DEAD_RECKONING_PERIOD if self.supervisor.dead_reckoning else LONGEST_WAIT)
+        self.hot.turn(longest=DEAD_RECKONING_PERIOD if self.supervisor.machine.dead_reckoning else LONGEST_WAIT)
         if not self.clock.simulated or self.clock.running_on:
             self._watch(self.clock.now())
 
@@ -218,7 +218,7 @@ class LoopCycle:
             return
         arrived, now = time.monotonic(), self.clock.now()
         self.statistics.overruns += late
-        stamp = supervisor.stamp + int((now - supervisor.stream.arrival) * 1e9)
+        stamp = supervisor.stamp + int((now - supervisor.machine.stream.arrival) * 1e9)
         self._answer(supervisor.effort(stamp, now), arrived)
 
     def _sense_base(self, now: float) -> None:
@@ -248,14 +248,14 @@ class LoopCycle:
         if self._contact is not None and watch is not None and (watch.observing or self._contact.felt):
             self._contact.publish(supervisor.stamp, watch, q)
         self._tracking.publish(
-            supervisor.stamp, reference, q, supervisor.qd, effort.command, supervisor.speed, unwrapped,
+            supervisor.stamp, reference, q, supervisor.qd, effort.command, supervisor.machine.speed, unwrapped,
             following=supervisor.mode is not STOPPING,  # an arm that is released follows no reference
         )
         # simulated time may pass faster: the node must know where the arm is now, not where it was long ago
         if arrived >= self._snapshot_at or supervisor.stamp - self._snapshot_stamp >= SNAPSHOT_PERIOD * NANOSECONDS:
             self._snapshot_at, self._snapshot_stamp = arrived + SNAPSHOT_PERIOD, supervisor.stamp
             shown = reference._replace(q=reference.q - unwrapped)
-            state = q - unwrapped, supervisor.qd, supervisor.stream.reported
+            state = q - unwrapped, supervisor.qd, supervisor.machine.stream.reported
             supervisor.contact.read = self._contact is not None and self._contact.read
             self._report("snapshot", Snapshot(supervisor.stamp, shown, *state), droppable=True)
         if arrived >= self._garbage_at:
@@ -278,7 +278,7 @@ class LoopCycle:
         if effort is not None:
             self.publish(effort)
             self.statistics.efforts += 1
-        self._watch_at = now + (DEAD_RECKONING_PERIOD if self.supervisor.dead_reckoning else WATCH_PERIOD)
+        self._watch_at = now + (DEAD_RECKONING_PERIOD if self.supervisor.machine.dead_reckoning else WATCH_PERIOD)
         for subscription in self._drives:
             taken = take(subscription, Bool)
             if taken is not None:

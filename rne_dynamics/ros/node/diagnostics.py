@@ -143,14 +143,14 @@ class ModeTopic:
 
 def controller_status(s: Supervisor, news: News) -> tuple[bytes, str, dict[str, object]]:
     """Level, message and values of a controller's next status."""
-    c = s.counters
-    estimated, loops = ", ".join(s.stream.filter.estimated), s.torques.loops
+    m, c = s.machine, s.counters
+    estimated, loops = ", ".join(m.stream.filter.estimated), m.torques.loops
     refused, clamped = c.refused.total(), c.clamped
     new_refused, new_clamped = news.take(c, refused=refused, clamped=clamped)
-    clamp, said = s.output.clamp_text(), f"{s.mode.value}: {s.cause}" if s.cause else s.mode.value
+    clamp, said = m.output.clamp_text(), f"{s.mode.value}: {s.cause}" if s.cause else s.mode.value
     level, message = first_finding(
-        (s.mode is Mode.FAULT or (s.mode is Mode.STOPPING and s.dead_reckoning) or s.gate.failed, ERROR, said),
-        (s.obstacle, ERROR, f"no motion is allowed: {s.obstacle}"),
+        (s.mode is Mode.FAULT or (s.mode is Mode.STOPPING and m.dead_reckoning) or s.gate.failed, ERROR, said),
+        (m.obstacle, ERROR, f"no motion is allowed: {m.obstacle}"),
         (s.loop.locked, ERROR, f"no motion is allowed: {s.loop.locked}"),
         (s.mode in (Mode.STOPPING, Mode.RELEASED), WARN, said),
         (s.loop.text or s.loop.doubt, WARN, s.loop.text or s.loop.doubt),
@@ -163,7 +163,7 @@ def controller_status(s: Supervisor, news: News) -> tuple[bytes, str, dict[str, 
     )
     values: dict[str, object] = {
         "state": s.mode.value, "cause": s.cause,
-        "motion locked": s.obstacle or s.loop.locked or (s.gate.text if not s.gate.open else ""),
+        "motion locked": m.obstacle or s.loop.locked or (s.gate.text if not s.gate.open else ""),
         "measured delay": s.loop.delay_text,
         "refused joint states": refused,
         **{f"refused: {problem.value}": c.refused[problem] for problem in StateProblem},
@@ -178,7 +178,7 @@ def controller_status(s: Supervisor, news: News) -> tuple[bytes, str, dict[str, 
     if s.settings.tracking is not None:
         error = np.abs(s.queue.reference.q - s.q)
         values |= {
-            "tracking": s.queue.moving, "speed scaling": s.speed, "target wrench": s.wrenches.text(),
+            "tracking": s.queue.moving, "speed scaling": m.speed, "target wrench": s.wrenches.text(),
             "largest present error": float(np.max(error, initial=0.0)),
         }
     if (setpoints := s.input.setpoints) is not None:

@@ -51,6 +51,6 @@ def test_where_a_clock_jumps_or_hand_guiding_ends(name):
     rig = moving(name)
     limit = rig.settings.limits.velocity
     rig.supervisor.qd[:] = -FAST * limit
-    rig.supervisor.anchor("as after each event that begins anew from the measured state")
+    rig.supervisor.machine.anchor("as after each event that begins anew from the measured state")
     _, speeds = references(rig, 0.5)
     assert (np.abs(speeds) <= limit).all()

@@ -77,7 +77,7 @@ class Arm(Rig):
         accepted = accept_points(
             names, sent, SimpleNamespace(sec=begin // 10**9, nanosec=begin % 10**9),
             CurrentMotion(
-                supervisor.stamp, supervisor.queue.ahead, *supervisor.queue.path_rate(supervisor.speed)
+                supervisor.stamp, supervisor.queue.ahead, *supervisor.queue.path_rate(supervisor.machine.speed)
             ),
             Rules(MOTIONS, 0.2),
         )

@@ -66,7 +66,7 @@ def test_a_stop_ends_beyond_a_stop_that_gives_way():
     beyond = np.array([0.0, PUMA.lower[1] - 0.02, 0.0, 0.0, 0.0, 0.0])
     pressed = {"q": beyond, "qd": np.zeros(6)}
     rig.supervisor.stop(rig.now, "asked for")
-    rig.supervisor.stream.filter.reset()
+    rig.supervisor.machine.stream.filter.reset()
     pushed = mode_after(rig, stop, corrupt=lambda s: {**s, **{k: v.copy() for k, v in pressed.items()}})
     assert pushed is Mode.RELEASED
 
@@ -152,7 +152,7 @@ def test_support_fades_as_planned_where_states_are_missing():
     rig.run(0.6)
     gravity = rne.gravity_torque(PLANAR, rig.simulator.state.q)
     lost(rig, 0.04)
-    np.testing.assert_allclose(rig.sent[-1], rig.supervisor.stop_under_way.support(rig.now) * gravity, rtol=1e-3)
+    np.testing.assert_allclose(rig.sent[-1], rig.supervisor.machine.stop.support(rig.now) * gravity, rtol=1e-3)
 
 
 def test_other_settings_in_a_stop_leave_what_the_model_misses():
@@ -175,7 +175,7 @@ def test_recover_vouches_for_states_that_were_doubted():
     rig = planar(stop=StopPlan("hold", 0.2, 5.0, 5.0))
     slip = np.array([0.5, 0.0])
     rig.run(0.3, corrupt=lambda s: {**s, "q": s["q"] + slip})
-    assert rig.supervisor.dead_reckoning
+    assert rig.supervisor.machine.dead_reckoning
     rig.supervisor.recover(rig.now)
     rig.run(0.1, corrupt=lambda s: {**s, "q": s["q"] + slip})
     assert rig.mode is Mode.HOLDING
@@ -217,4 +217,4 @@ def test_a_longer_ramp_does_not_take_feedback_away():
     rig.run(1.0)
     rig.supervisor.adopt(settings(PUMA, feedback_ramp=60.0))
     rig.run(0.01)
-    assert rig.supervisor.ramp.part == 1.0
+    assert rig.supervisor.machine.ramp.part == 1.0

@@ -62,7 +62,7 @@ def peak(rig, seconds, corrupt):
 
     def watched(state):
         s = rig.supervisor
-        if s.mode in DRIVING or (s.mode is Mode.STOPPING and s.stop_under_way.support(rig.now) >= 1.0):
+        if s.mode in DRIVING or (s.mode is Mode.STOPPING and s.machine.stop.support(rig.now) >= 1.0):
             peaks.append(float((np.abs(rig.simulator.state.qd) / limit).max()))
         return corrupt(state)
 
@@ -122,7 +122,7 @@ def wrong_velocity(name, j, kind, period, friction, times=(None, 0.15, 0.3, 0.45
             fastest = max(fastest, peak(rig, began, lambda state: state))
         fastest = max(fastest, peak(rig, 1.0, corrupt))
         assert fastest <= PEAK, f"wrong from {began} s of the motion on"
-        assert rig.supervisor.stream.filter.estimated == (rig.robot.joint_names[j],)
+        assert rig.supervisor.machine.stream.filter.estimated == (rig.robot.joint_names[j],)
         assert rig.mode is Mode.HOLDING
 
 
@@ -144,14 +144,14 @@ def test_velocities_are_believed_again_when_somebody_recovers():
     rig.run(0.4)
     go(rig)
     rig.run(1.0, corrupt=scaled(0, -1.0))
-    assert rig.supervisor.stream.filter.estimated == ("joint1",)
+    assert rig.supervisor.machine.stream.filter.estimated == ("joint1",)
     rig.supervisor.stop(rig.now, "test")
     rig.run(2.0)
     rig.simulator.reset()
     rig.supervisor.recover(rig.now)
     rig.run(0.4)
     assert rig.mode is Mode.HOLDING
-    assert rig.supervisor.stream.filter.estimated == ()
+    assert rig.supervisor.machine.stream.filter.estimated == ()
 
 
 # -- readings that freeze ---------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def test_healthy_encoders_are_neither_frozen_nor_estimated(period, resolution, s
     go(rig, speed)
     rig.run(1.0, corrupt=coarse)
     assert rig.mode is Mode.HOLDING
-    assert rig.supervisor.stream.filter.estimated == ()
+    assert rig.supervisor.machine.stream.filter.estimated == ()
     assert not rig.supervisor.counters.refused
 
 
@@ -245,7 +245,7 @@ def test_friction_that_nobody_compensates_is_not_a_frozen_reading():
         rig.run(0.9)
     assert rig.mode is Mode.HOLDING
     assert not rig.supervisor.counters.refused
-    assert rig.supervisor.stream.filter.estimated == ()
+    assert rig.supervisor.machine.stream.filter.estimated == ()
 
 
 # -- delays -----------------------------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ REQUESTS: dict[str, Callable[[Rig, float], object]] = {
         settings(ROBOT, bandwidth=float(np.clip(np.nan_to_num(value), 1.0, 30.0)))
     ),
     "activate": lambda rig, value: rig.mode is Mode.INACTIVE and rig.supervisor.activate(rig.now),
-    "look": lambda rig, value: rig.supervisor.output.clamp_text(),
+    "look": lambda rig, value: rig.supervisor.machine.output.clamp_text(),
 }
 event = st.one_of(
     st.just(("good", None)), st.just(("good", None)), st.tuples(st.just("state"), st.tuples(stamps, vector, vector)),
@@ -82,7 +82,7 @@ def run(events, checked):
     rig = Rig(ROBOT, START.copy(), settings(ROBOT, check=StartCheck(0.02 if checked else 0.0)), PERIOD)
     rig.moves = 0
     changes: list[Mode] = [rig.mode]
-    rig.supervisor.on_change = lambda mode, cause: changes.append(mode)
+    rig.supervisor.machine.on_change = lambda mode, cause: changes.append(mode)
     rig.run(0.05)
     for what, value in events:
         if what == "good":

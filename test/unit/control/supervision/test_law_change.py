@@ -95,7 +95,7 @@ def test_the_stiffness_changes_over_half_a_second():
     held.supervisor.adopt(with_law("joint_impedance", stiffness=100.0))
     held.run(held.period, wrenches=push)
     np.testing.assert_allclose(held.last.terms.feedback, before, rtol=0.01, atol=0.05)
-    change = held.supervisor.torques.change
+    change = held.supervisor.machine.torques.change
     held.run(0.25, wrenches=push)
     assert change.former
     assert change._share == pytest.approx(0.5, abs=0.01)
@@ -176,7 +176,7 @@ def test_a_stop_in_a_change_ends(name):
 def test_an_observer_learns_an_unknown_load_and_nothing_in_a_stop_or_from_who_pushes_a_held_arm():
     loaded = PANDA.with_payload(rne.Payload("panda_link8", 1.5))
     moving = rig("disturbance_observer", real=loaded)
-    torques = moving.supervisor.torques
+    torques = moving.supervisor.machine.torques
 
     def learnt(seconds, **outside):
         moving.run(seconds, **outside)

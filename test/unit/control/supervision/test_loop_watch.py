@@ -218,7 +218,7 @@ def test_recovery_of_a_held_arm_restores_the_feedback_softly():
     assert "until ~/recover" in oscillating(rig)
     assert loop.part(0.0) < 0.5 * before
     rig.supervisor.recover(rig.now)
-    assert rig.supervisor.ramp.part == 0.0
+    assert rig.supervisor.machine.ramp.part == 0.0
     rig.run(0.6)
     assert rig.supervisor.loop.part(0.0) == before
     assert rig.mode is Mode.HOLDING

@@ -77,7 +77,7 @@ def peak(robot, given, limits, start, delay, rng, base=None):
     rig = ForeignRig(robot, start, given, period=TICK, line=Line(0.001), arm=arm, base=base)
     rig.run(0.4)
     supervisor = rig.supervisor
-    posture = supervisor.torques.posture
+    posture = supervisor.machine.torques.posture
     demand = EffortDemand(given.tracking, given.limits, frozenset(), supervisor.loop.delay, posture)
     leading = None if posture is None else leading_path(mechanism_of(robot), posture)
     now = supervisor.queue.reference

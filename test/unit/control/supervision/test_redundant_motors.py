@@ -77,7 +77,7 @@ def test_it_follows_a_path_and_stops_on_it():
     goal = placed(-1.9, -0.9)
     rest = np.zeros((2, 3))
     asked = SampledTrajectory(np.array([0.0, 0.5]), np.stack([ARM.neutral, goal]), rest, rest, ARM.joint_names).path
-    path = leading_path(ARM, arm.supervisor.torques.posture)(asked, np.arange(3), 0.0)
+    path = leading_path(ARM, arm.supervisor.machine.torques.posture)(asked, np.arange(3), 0.0)
     tolerances = Tolerances(ARM.joint_names, path=0.01, goal=0.005, goal_time=0.2)
     arm.supervisor.follow(Motion(path, arm.supervisor.stamp, tolerances, blend_time=0.2),
                           lambda ending, text: arm.endings.append((ending, text)))  # fmt: skip
@@ -126,7 +126,7 @@ def test_walls_and_dampers_are_stable_for_all_motors_together():
         np.testing.assert_allclose(np.diag(inertia.inverse)[:2], np.diag(alone.inverse), rtol=1e-9)
     arm = rig()
     arm.run(0.01)
-    walls = arm.supervisor.torques.update_inertia(np.array(ARM.neutral))
+    walls = arm.supervisor.machine.torques.update_inertia(np.array(ARM.neutral))
     frequency = 2.0 * arm.settings.limits.stop_frequency
     inverse = joint_inertia(ARM, ARM.neutral, ARM.posture).inverse
     assert fastest_decay(inverse, frequency * walls) <= 1.0 / (CALM * PERIOD) * (1.0 + 1e-9)

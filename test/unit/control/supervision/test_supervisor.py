@@ -135,7 +135,7 @@ def test_lost_states_stop_the_arm_by_dead_reckoning_and_end_in_a_fault():
     speed = np.abs(r.simulator.state.qd).max()
     r.run(0.35, corrupt=lambda state: None)
     assert r.mode is Mode.STOPPING
-    assert r.supervisor.dead_reckoning
+    assert r.supervisor.machine.dead_reckoning
     assert np.abs(r.simulator.state.qd).max() <= 0.1 * speed, "dead reckoning has stopped it"
     r.run(0.5, corrupt=lambda state: None)
     assert r.mode is Mode.FAULT
@@ -246,7 +246,7 @@ def test_speed_scaling_slows_a_motion_down():
     for bad in (np.nan, -0.1, 1.1, np.inf):
         with pytest.raises(ControlError, match="speed scaling"):
             r.supervisor.scale_speed(bad)
-    assert r.supervisor.speed == 0.25
+    assert r.supervisor.machine.speed == 0.25
 
 
 def test_a_motion_in_which_states_are_missing_comes_to_rest_instead_of_leaping():
