@@ -32,7 +32,7 @@ from script import options, print_table
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.control.supervision.inputs import ContactReaction
+from rne_dynamics.control.supervision.contact_reaction import ContactReaction
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.messages.publishers import write_stamp

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from enum import Enum
 from os import PathLike
+from typing import Generic, TypeVar
 
 
 class RneDynamicsError(Exception):
@@ -67,15 +68,22 @@ class StateProblem(Enum):
     UNREADABLE = "unreadable"
 
 
-class StateError(ControlError):
-    """A joint state that no effort may be computed from; refusals are counted by its `problem`."""
+Problem = TypeVar("Problem", bound=Enum)
 
-    def __init__(self, message: str, problem: StateProblem) -> None:
+
+class CountedError(ControlError, Generic[Problem]):
+    """An error that is counted by what is wrong, its `problem`."""
+
+    def __init__(self, message: str, problem: Problem) -> None:
         super().__init__(message, problem)  # both, so that it can be pickled
         self.problem = problem
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class StateError(CountedError[StateProblem]):
+    """A joint state that no effort may be computed from; refusals are counted by its `problem`."""
 
 
 class SimulationError(RneDynamicsError):

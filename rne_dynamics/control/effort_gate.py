@@ -37,7 +37,7 @@ from rne_dynamics.control.gate_parts import (
 )
 from rne_dynamics.control.guards.effort_limiter import EFFORT, RATE, EffortLimiter, Limited
 from rne_dynamics.control.guards.effort_limits import VelocityInForce
-from rne_dynamics.control.supervision.states import NO_STOP, Stage
+from rne_dynamics.control.supervision.states import NO_STOP
 from rne_dynamics.control.thresholds import BACK, GAP, LONGEST_STEP, OVERSPEED
 from rne_dynamics.errors import ControlError, RneDynamicsError, refuse
 from rne_dynamics.model.inertia import Array
@@ -295,7 +295,7 @@ class EffortGate:
         limited = self._limiter.approach(target, min(now - self._sent_at, LONGEST_STEP))
         self._sent_at, self._support, self.counters.own = now, support, self.counters.own + 1
         self.counters.dead_reckoned += self.dead_reckoning
-        over = self._dropped or self._stop.stage(now) is Stage.OVER
+        over = self._dropped or self._stop.over(now)
         if not over or limited.command.any():
             return GateEffort(limited.command)
         self._stop, self.dead_reckoning = NO_STOP, False

@@ -232,6 +232,14 @@ def own_terms(robot: RobotModel) -> OwnTerms | None:
     return shared_terms(robot, "control terms", _terms_rows, ("q", "qd", "qdd", "qdd"), (4, robot.n))
 
 
+def open_terms(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array) -> Array:
+    """(M·q̈, c(q, q̇), g(q)) of an open arm whose `base` moves as `BaseMotion.packed` gives it, (12,); (3, n)."""
+    model, terms = own_terms(robot) or arm_of(robot), np.empty((4, robot.n))
+    # copied: a kernel would be compiled anew for a base that is read-only
+    rigid_terms(model._replace(base=np.array(base)), q, qd, qdd, np.zeros(robot.n), terms)
+    return terms[:3]
+
+
 def _terms_rows(arm: Arm, q: Array, qd: Array, desired: Array, correction: Array, base: Array, out: Array) -> None:
     """The rows of `rigid_terms_kernel` of each state, (B, 4, n); base motions (B, 12)."""
     for b in range(q.shape[0]):

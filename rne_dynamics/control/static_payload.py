@@ -82,7 +82,7 @@ def estimate_payload(
     Weighted least squares: the noise of each mean effort is a part of it and of its limit (`RELATIVE`), or more where
     more remains unexplained.
     """
-    A = _columns(robot, link, q)
+    A = payload_columns(robot, link, q)
     count, n = len(A), robot.n
     measured = _mean(robot, q, efforts, "efforts", count)
     before = gravity_torque(robot, np.reshape(q, (count, robot.nq))) if tare is None else _mean(
@@ -139,7 +139,7 @@ def payload_postures(
     play = np.where(np.isfinite(robot.upper - robot.lower), LIMIT_MARGIN * (robot.upper - robot.lower), 0.0)
     near = start + np.random.default_rng(seed).uniform(-span, span, (TRIALS, robot.n))
     tried = np.concatenate((start, np.clip(near, robot.lower + play, robot.upper - play)))
-    whitened = _columns(robot, link, tried) / np.sqrt(_variance(robot, gravity_torque(robot, tried)))[..., None]
+    whitened = payload_columns(robot, link, tried) / np.sqrt(_variance(robot, gravity_torque(robot, tried)))[..., None]
     information = np.einsum("kja,kjb->kab", whitened, whitened)
     chosen, sum_of = [0], information[0] + 1e-9 * np.trace(information[0]) * np.eye(4)
     while len(chosen) < count:
@@ -162,8 +162,8 @@ def _frame(robot: RobotModel, link: str) -> LinkFrame:
     return frame
 
 
-def _columns(robot: RobotModel, link: str, q: ArrayLike) -> Array:
-    """A in the link's axes, (P, n, 4)."""
+def payload_columns(robot: RobotModel, link: str, q: ArrayLike) -> Array:
+    """A of each posture, (P, n, 4): effort per kg at the link's origin, per kg·m along each of its axes."""
     frame = _frame(robot, link)
     _, (places,) = state_arrays(robot, q=q)
     still = np.zeros((len(places), robot.n))

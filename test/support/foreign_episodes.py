@@ -24,7 +24,7 @@ from rne_dynamics.control.motion.acceptance import Rules
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.states import DRIVING, Mode, Stage
+from rne_dynamics.control.supervision.states import DRIVING, Mode
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.parameters.table import COMMON
@@ -36,8 +36,6 @@ TICK = 5e-4
 WATCH = 4e-3
 #: How slow the gears of a healthy arm may swing, Hz.
 STIFF = 25.0
-#: Stages of a stop in which the arm is not being released.
-SUPPORTED = (Stage.BRAKE, Stage.HOLD)
 #: Causes of stops that `stop.after_cancel` and a tolerance of the request make.
 REQUESTED = (Ending.CANCELLED.value, Ending.PATH.value)
 
@@ -265,9 +263,8 @@ class ForeignEpisode(Episode):
         supervisor = self.rig.supervisor
         fast = np.abs(self.rig.speeds[-round(self.cycle / TICK):]).max(axis=0) / supervisor.settings.limits.velocity
         stop, q = supervisor.machine.stop, self.rig.simulator.state.q
-        held = supervisor.mode in DRIVING or (
-            supervisor.mode is Mode.STOPPING and stop.stage(self.rig.now) in SUPPORTED
-        )
+        # not being released
+        held = supervisor.mode in DRIVING or (supervisor.mode is Mode.STOPPING and self.rig.now < stop.down_from)
         # nobody leads a guided arm here: one of other masses falls, and what its mechanical stop does to it is no throw
         struck = supervisor.mode is Mode.FLOATING and ((q < self.robot.lower) | (q > self.robot.upper)).any()
         self.settled = self.settled and not struck

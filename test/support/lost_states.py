@@ -15,7 +15,7 @@ from support.moving_bases import Swell
 import rne_dynamics as rne
 from rne_dynamics.c_export.export import end_links
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.states import DRIVING, FLOATING, STOPPING, Stage
+from rne_dynamics.control.supervision.states import DRIVING, FLOATING, STOPPING
 from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.ros.parameters.tracking import tracking_settings
 from rne_dynamics.simulation.plant.plant import ArmPlant
@@ -134,7 +134,7 @@ class LostStates(ForeignEpisode):
         self.story.append(f"{kind} at {at:.2f}: lost for {lost:.3f} s")
         began, brake = rig.now, supervisor.settings.states.timeout + supervisor.settings.stop.brake_time
         while rig.now - began < lost and supervisor.mode in {STOPPING, FLOATING, *DRIVING}:
-            if supervisor.machine.stop.stage(rig.now) in (Stage.FADE, Stage.OVER):
+            if rig.now >= supervisor.machine.stop.down_from:
                 break
             rig.run(STEP, corrupt=lambda state: None)
             end = self.fast

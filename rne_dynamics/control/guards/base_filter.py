@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from rne_dynamics.dynamics.kinematics.kinematics import quaternion_matrices, rot
 from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.model.inertia import Array, Rebuilt
 from rne_dynamics.spatial.vector import cross
-
-Acceleration = Literal["specific_force", "without_gravity", "ignored"]
-ACCELERATIONS: tuple[Acceleration, ...] = get_args(Acceleration)
 
 #: How much a quaternion's length may differ from 1.
 UNIT = 0.01
@@ -55,10 +52,10 @@ class BaseSensor(Rebuilt):
     """How the motion of the base is measured, and what is believed of it. Raises ControlError: values out of range."""
 
     #: v̇ − g, as REP 145 has it; v̇; or the base counts as not accelerated.
-    acceleration: Acceleration = parameter(
+    acceleration: Literal["specific_force", "without_gravity", "ignored"] = parameter(
         "specific_force", "Meaning of the messages' linear acceleration: with gravity, as accelerometers measure it, "
         "without it, or not to be used. The last two need orientations.",
-        choices=ACCELERATIONS,
+        choices=("specific_force", "without_gravity", "ignored"),
     )
     timeout: float = parameter(
         0.1, "Age at which the last usable message is stale and the arm is stopped.", "s", lower=0.001, upper=10.0

@@ -6,13 +6,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rne_dynamics.control.parameters import check_parameters, frozen_vector, joint_name, of_node, parameter
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array, read_only, set_fields
-
-Saturation = Literal["joint", "direction"]
 
 #: The slowest rate allowed, of the effort limit per second. From full effort to zero takes 0.2 s at most, so that a
 #: stop ends in time.
@@ -85,7 +82,7 @@ class EffortLimits:
         20.0, "Stiffness of the soft walls before the position limits: the natural frequency of a joint that presses "
         "against one.", "1/s", lower=0.1, upper=1000.0,
     )
-    saturation: Saturation = parameter(
+    saturation: Literal["joint", "direction"] = parameter(
         "joint", "Effect of saturation on the other joints: none (joint), or the motion of all is scaled so that its "
         "direction stays (direction).", choices=("joint", "direction"),
     )
@@ -109,27 +106,22 @@ class EffortLimits:
 
     def _check_ranges(self) -> None:
         """Checks of limits against each other."""
-
-        def refuse(bad: NDArray[np.bool_], text: str) -> None:
+        for bad, text in (
+            (self.rate == 0.0, "effort rate of {joint} is 0: its effort could never change; infinite is no limit"),
+            (self.rate < SLOWEST_RATE * self.effort,
+             f"effort rate of {{joint}} is {{rate}} per s; with an effort limit of {{effort}} it must be at least "
+             f"{SLOWEST_RATE:g} times that per s, so that a stop reaches zero in time"),
+            (self.velocity == 0.0, "velocity limit of {joint} is 0; it must be above 0, infinite for none"),
+            ((self.lower > self.upper) | (self.lower == np.inf) | (self.upper == -np.inf),
+             "position limits of {joint} are [{lower}, {upper}]; the lower must not be above the upper"),
+            (self.lower + self.margin > self.upper - self.margin,
+             "position margin of {joint} is {margin}, more than half of its range [{lower}, {upper}]: the walls before "
+             "its two stops overlap. Make the margin smaller"),
+        ):  # fmt: skip
             if bad.any():
                 j = int(np.argmax(bad))
                 values = {name: f"{getattr(self, name)[j]:g}" for name in _VECTORS}
                 raise ControlError(text.format(joint=joint_name(j, self.joints or None), **values))
-
-        refuse(self.rate == 0.0, "effort rate of {joint} is 0: its effort could never change; infinite is no limit")
-        refuse(
-            self.rate < SLOWEST_RATE * self.effort,
-            f"effort rate of {{joint}} is {{rate}} per s; with an effort limit of {{effort}} it must be at least "
-            f"{SLOWEST_RATE:g} times that per s, so that a stop reaches zero in time",
-        )
-        refuse(self.velocity == 0.0, "velocity limit of {joint} is 0; it must be above 0, infinite for none")
-        nowhere = (self.lower > self.upper) | (self.lower == np.inf) | (self.upper == -np.inf)
-        refuse(nowhere, "position limits of {joint} are [{lower}, {upper}]; the lower must not be above the upper")
-        refuse(
-            self.lower + self.margin > self.upper - self.margin,
-            "position margin of {joint} is {margin}, more than half of its range [{lower}, {upper}]: the walls before "
-            "its two stops overlap. Make the margin smaller",
-        )
 
     @property
     def n(self) -> int:

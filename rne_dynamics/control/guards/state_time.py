@@ -91,14 +91,12 @@ def set_back(whole: NDArray[np.int64], clock: Array, table: Array, q: Array, sta
 @helper
 def stamp_follows(whole: NDArray[np.int64], clock: Array, stamp: int, arrival: float, lateness: float) -> int:
     """GOOD, NEW_BASE, or what is wrong with the time of a state; 0 for a stamp that is not there."""
-    if whole[m.CLOCKED] == 0:
+    if whole[m.CLOCKED] == 0 or (stamp != 0 and whole[m.STAMPED] == 0):
         return m.NEW_BASE
     if stamp == 0:
         if whole[m.STAMPED] == 0:
             return m.GOOD
         return m.NO_STAMP if whole[m.KNOWN] == 1 else m.NEW_BASE
-    if whole[m.STAMPED] == 0:
-        return m.NEW_BASE
     step, passed = 1e-9 * (stamp - whole[m.STAMP]), arrival - clock[m.ARRIVAL]
     clock[m.STEP] = step
     if stamp == whole[m.STAMP]:

@@ -29,7 +29,7 @@ from rne_dynamics.control.motion.limits import JointRanges
 from rne_dynamics.control.parameters import check_number, check_parameters, frozen_vector, of_node, parameter
 from rne_dynamics.control.thresholds import HALVINGS, ROUNDING
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
-from rne_dynamics.errors import ControlError
+from rne_dynamics.errors import CountedError
 from rne_dynamics.model.dice import Dice
 from rne_dynamics.model.inertia import Array, set_fields
 from rne_dynamics.model.robot import RobotModel
@@ -302,12 +302,5 @@ class SetpointProblem(Enum):
     CALLED_OFF = "called off"
 
 
-class SetpointError(ControlError):
-    """A setpoint that is not followed. Attributes: `problem`: what is wrong with it, for counting."""
-
-    def __init__(self, message: str, problem: SetpointProblem) -> None:
-        super().__init__(message, problem)  # both, so that it can be pickled
-        self.problem = problem
-
-    def __str__(self) -> str:
-        return str(self.args[0])
+class SetpointError(CountedError[SetpointProblem]):
+    """A setpoint that is not followed."""

@@ -209,7 +209,7 @@ class PoseFollower:
 
     def posture_for(self, target: Array) -> Array | None:
         """A posture, (n,), through which the joints reach a pose; None if the straight way does, or none."""
-        ahead = PoseFollower(self.robot, self.limits, np.concatenate([self._bounds, self._rates / SHARE]))
+        ahead = PoseFollower(self.robot, self.limits, self._table)
         ahead.place(self.q, self.qd)
         ahead.aim(target)
         for _ in range(round(LONGEST_WAY / TRIAL_STEP)):
@@ -219,21 +219,20 @@ class PoseFollower:
         if ahead.reached:
             return None
         with suppress(UnreachablePoseError):
-            task = self._task._replace(target=target, bounds=self._bounds)
+            task = self._task._replace(target=target, bounds=self._table[:2])
             return found_posture(self.robot, self.limits.link, task, self.q)
         return None
 
     def limit(self, bounds: Array) -> None:
         """Keep other bounds from now on; a joint that is outside them may move, but not further out."""
-        self._bounds, self._rates = bounds[:2], SHARE * bounds[2:4]
+        self._table, self._rates = bounds, SHARE * bounds[2:4]
         np.minimum(bounds[0], self.q, out=self._task.bounds[0])
         np.maximum(bounds[1], self.q, out=self._task.bounds[1])
 
     def place(self, q: Array, qd: Array) -> None:
         """Begin at a state of the joints; the filtered pose moves with them."""
         self.q[:], self.qd[:] = q, qd
-        np.minimum(self._bounds[0], q, out=self._task.bounds[0])
-        np.maximum(self._bounds[1], q, out=self._task.bounds[1])
+        self.limit(self._table)
         self._task.posture[:] = q
         J = self._work.J
         placement_kernel(self._task, self.q, J, self._pose)

@@ -75,7 +75,7 @@ class Setpoints:
                 SetpointProblem.CALLED_OFF,
             )
         if not self.following or quiet:
-            self._times.restart()
+            self._times = SendTimes()
             self._source, self._sequence, self._due = source, -1, 0
         self._check_sender(source, sequence, silence)
         now, allowed = (self.stream.reference, self.limits.reach) if self.following else (begin(), self._start)
@@ -194,10 +194,6 @@ class SendTimes:
     def __init__(self) -> None:
         self.period = 0.0
         self._count, self._last = 0, 0
-
-    def restart(self) -> None:
-        """Forget the sender."""
-        self._count, self.period = 0, 0.0
 
     def arrived(self, at: int) -> int:
         """Time of sending of the message that arrived `at`; both ns."""

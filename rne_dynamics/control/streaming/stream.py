@@ -76,6 +76,8 @@ class Stream:
 
     #: What the controller follows, for messages.
     name = "setpoints"
+    #: Whether its end is reached; a stream has none.
+    over = False
 
     def __init__(self, limits: StreamLimits, tolerances: Tolerances) -> None:
         n = len(limits.joints)
@@ -125,10 +127,6 @@ class Stream:
         self.limited += changed > 0
         self._due, self._received = due, at
 
-    def ended(self, stamp: int) -> bool:
-        """Whether the last setpoint is older than the time-out at `stamp`, ns."""
-        return stamp - self._received > self.limits.timeout * NANOSECONDS
-
     # -- as a motion --------------------------------------------------------------------------------------------------
 
     def begin(self, stamp: int, now: Reference, *, rate: float = 1.0, slope: float = 0.0) -> None:
@@ -140,7 +138,7 @@ class Stream:
         """The reference at `stamp`, ns; `speed`, 0 to 1, scales velocity limits. The aim brakes after the time-out."""
         stamp = max(stamp, self._stamp)
         self.rate = min(speed, 1.0) if speed > 0.0 else 0.0
-        if not self.braking and self.ended(stamp):
+        if not self.braking and stamp - self._received > self.limits.timeout * NANOSECONDS:
             self._timed_out = True
             self._straighten(stamp)
         self.reference = self._after(self._state, stamp)
@@ -154,11 +152,8 @@ class Stream:
 
     def brake(self, duration: float) -> None:
         """Come to rest on the path, within `duration`, s, even beyond the limits of acceleration."""
-        if self._line is None:
-            self._straighten(self._stamp)
+        began, lasts = self._line or self._straighten(self._stamp)
         self._timed_out = False
-        assert self._line is not None
-        began, lasts = self._line
         if (began - self._stamp) / NANOSECONDS + lasts + self._horizon > duration:
             table = self._table
             self._rest = self._stamp, rest(self.reference, duration, table[LOWER], table[UPPER], table[VELOCITY])
@@ -172,11 +167,6 @@ class Stream:
     def called_off(self) -> bool:
         """Whether it brakes on request."""
         return self.braking and not self._timed_out
-
-    @property
-    def over(self) -> bool:
-        """Whether its end is reached; a stream has none."""
-        return False
 
     @property
     def stopped(self) -> bool:
@@ -212,14 +202,15 @@ class Stream:
             return reference
         aim, since, bend, horizon = self._aim, (self._stamp - self._due) / NANOSECONDS, self._bend, self._horizon
         if self._line is not None:
-            aim, since, bend = self._along(self._stamp + round(horizon * NANOSECONDS)), -horizon, horizon
+            aim = self._along(*self._line, self._stamp + round(horizon * NANOSECONDS))
+            since, bend = -horizon, horizon
         dt = (stamp - self._stamp) / NANOSECONDS
         follow_kernel(state, aim, since, bend, self._table, self.rate, horizon, dt)
         q, qd, qdd = state.copy()
         return Reference(q, qd, qdd)
 
-    def _straighten(self, stamp: int) -> None:
-        """Make the aim a line that it brakes along from `stamp` on, ns."""
+    def _straighten(self, stamp: int) -> tuple[int, float]:
+        """Make the aim a line that it brakes along from `stamp` on, ns: `_line`."""
         aim, elapsed = self._aim, (stamp - self._due) / NANOSECONDS
         curved = min(max(elapsed, -self._bend), self._bend)
         aim[0] += elapsed * (aim[1] + curved * aim[2]) - 0.5 * curved * curved * aim[2]
@@ -232,11 +223,10 @@ class Stream:
         bent = math.sqrt(6.0 * float((speed / (RESERVE * self._table[JERK])).max()))
         # the reference follows what the aim does one horizon ahead
         self._line = stamp + round(self._horizon * NANOSECONDS), max(slope, bent, NO_BRAKING)
+        return self._line
 
-    def _along(self, stamp: int) -> Array:
-        """The aim that brakes, at `stamp`, ns."""
-        assert self._line is not None
-        began, lasts = self._line
+    def _along(self, began: int, lasts: float, stamp: int) -> Array:
+        """The aim that brakes from the stamp `began` on for `lasts`, s, at `stamp`, ns."""
         before, t = (began - self._due) / NANOSECONDS, (stamp - began) / NANOSECONDS
         x = min(max(t / lasts, 0.0), 1.0)
         way = before + min(t, 0.0) + lasts * x * (1.0 - x * x * (1.0 - 0.5 * x))

@@ -14,7 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.control.control_law import CompiledLaw, Reference, TorqueTerms, on_base
+from rne_dynamics.control.control_law import (
+    CORIOLIS,
+    FEEDBACK,
+    FRICTION,
+    GRAVITY,
+    INERTIA,
+    CompiledLaw,
+    Reference,
+    TorqueTerms,
+    on_base,
+)
 from rne_dynamics.control.guards import effort_limiter, effort_limits
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited, limit_kernel
 from rne_dynamics.control.laws.computed_torque import TABLE_ROWS
@@ -27,7 +37,6 @@ RUNAWAY = 256
 
 _TERMS = TorqueTerms._fields
 _empty, _new = np.empty, tuple.__new__  # a quarter of the time of a named tuple's own
-_INERTIA, _CORIOLIS, _GRAVITY, _FRICTION, _FEEDBACK = range(5)
 _COMMAND = len(_TERMS)
 _ROWS = _COMMAND + 1
 
@@ -62,9 +71,9 @@ def _limited(law: Array, place: Array, speed: Array, memory: Array, answer: Arra
             weight = law[_WEIGHTS + row, j]
             if weight != 1.0:
                 answer[row, j] = weight * answer[row, j] if weight != 0.0 else 0.0
-        memory[effort_limiter.SUPPORT, j] = answer[_GRAVITY, j]
+        memory[effort_limiter.SUPPORT, j] = answer[GRAVITY, j]
         memory[effort_limiter.MOTION, j] = (
-            answer[_INERTIA, j] + answer[_CORIOLIS, j] + answer[_FRICTION, j] + answer[_FEEDBACK, j]
+            answer[INERTIA, j] + answer[CORIOLIS, j] + answer[FRICTION, j] + answer[FEEDBACK, j]
         )
         memory[effort_limiter.POSITION, j], memory[effort_limiter.SPEED, j] = place[j], speed[j]
         fast |= abs(speed[j]) > OVERSPEED * memory[effort_limits.VELOCITY, j]
@@ -108,7 +117,7 @@ class QuickAnswer:
         if integral is not self._integral:
             law[_INTEGRAL] = self._integral = integral
         if feedback != self._feedback:
-            law[_WEIGHTS + _FEEDBACK] = self._feedback = feedback
+            law[_WEIGHTS + FEEDBACK] = self._feedback = feedback
         answer, flags = _empty(self._shape), self._flags
         together = self._kernel(self._model, law, reference, q, qd, place, speed, limiter.memory, answer, flags)
         command, changed = answer[_COMMAND], together & ~RUNAWAY

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.control_law import FEEDBACK, GRAVITY, Reference, TorqueTerms
 from rne_dynamics.control.guards.effort_limiter import EFFORT, RATE, STOP, VELOCITY, Limited
-from rne_dynamics.control.supervision.inputs import ContactReaction, WrenchInput
-from rne_dynamics.control.supervision.loop_watch import Measured
+from rne_dynamics.control.supervision.contact_reaction import ContactReaction
+from rne_dynamics.control.supervision.inputs import WrenchInput
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.output import Effort, Runaway
 from rne_dynamics.control.supervision.state_machine import StateMachine
-from rne_dynamics.control.supervision.states import DRIVING, FAULT, FLOATING, HOLDING, STOPPING, TRACKING, Stage, Stop
+from rne_dynamics.control.supervision.states import DRIVING, FAULT, FLOATING, HOLDING, STOPPING, TRACKING, Stop
 from rne_dynamics.control.thresholds import GAP, INERTIA_PERIOD, NANOSECONDS, OVERSPEED, ROUNDING
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
@@ -19,7 +20,18 @@ from rne_dynamics.model.inertia import Array
 #: Age of the last state up to which feedforward accelerates the arm, s: the arm must not stay behind in the gaps of a
 #: stream that comes in bursts; in a long one nothing may make it faster.
 BURST = 0.05
+#: Distance between the reference and an arm that is pushed away while held, as a fraction of `holding_error`.
+LEASH = 0.9
 _new = tuple.__new__  # a quarter of the time of a named tuple's own
+
+
+@kernel
+def _within(held: Array, q: Array, bound: Array) -> bool:
+    """Whether no joint is beyond its bound. One call instead of five of NumPy's."""
+    beyond = 0
+    for j in range(q.shape[0]):
+        beyond += abs(held[j] - q[j]) > bound[j]
+    return beyond == 0
 
 
 class Efforts:
@@ -35,6 +47,7 @@ class Efforts:
         self.contact, self.wrenches = ContactReaction(machine), WrenchInput(machine)
         self._acting = 0  # stamp for which the effort is computed
         self._along = False  # whether the last answer was along a reference
+        self._yielding = False  # whether the held position follows an arm that is pushed away
         #: Whether the last effort was for a reference or a hand, so that `settle` has something to do.
         self.followed = False
 
@@ -45,8 +58,7 @@ class Efforts:
             torques.change.act_after(machine.loop.assumed_delay, torques.period.longest)
             self._output.limiter.update_inertia(torques.update_inertia(stream.q, machine.loop.known_delay))
             torques.inertia_at = now + INERTIA_PERIOD
-        if torques.loops is not None:
-            torques.follow(stream.q, stream.qd)
+        torques.follow(stream.q, stream.qd)
 
     def answer(self, stamp: int, now: float) -> Effort:
         """The answer to the measured state, for the time `stamp`."""
@@ -67,9 +79,9 @@ class Efforts:
         if machine.mode is not STOPPING:
             if ended is not None or queue.moving is not (machine.mode is TRACKING):
                 self._note_motion(now, ended)
-            if machine.mode is HOLDING and machine.settings.holding_error is not None:
+            if machine.mode is HOLDING:
                 reference = self._near(stamp, reference)
-        if self.wrenches.fade.active:
+        if self.wrenches.active:
             self.wrenches.advance(now)
         if ramp.part < 1.0:
             ramp.grow(stamp, machine.settings, qd, reference.qd)
@@ -119,7 +131,7 @@ class Efforts:
         late, command = stream.filter.late, limited.command
         self._terms, self._support = terms, support
         self._along = along = self.followed and mode is not FLOATING
-        if not along and self.wrenches.fade.active:
+        if not along and self.wrenches.active:
             self.wrenches.rest()
         if not self.followed:
             self.contact.rest()
@@ -134,7 +146,7 @@ class Efforts:
         torques.integrate((stream.stamp - torques.integrated) / NANOSECONDS, late, limited)
         torques.integrated = stream.stamp
         if machine.runaway is not None:
-            machine.runaway.sent(command)
+            machine.runaway.command = command
         elif runaway and machine.drives:
             machine.stop_runaway(now, command)
         self._command = command
@@ -143,7 +155,7 @@ class Efforts:
     def _learn(self, now: float, terms: TorqueTerms | Array, limited: Limited) -> None:
         """Note an effort along a reference; a wrench, and a change as fast as may be, say nothing of the model."""
         # those of gaps too: what is missing is the mean of what was sent, and answers alone are more than that
-        if not self.wrenches.fade.active and not (limited.any and (limited.flags & RATE).any()):
+        if not self.wrenches.active and not (limited.any and (limited.flags & RATE).any()):
             self._torques.missed.note(now, terms, limited.command)
 
     def _damped(self, now: float) -> TorqueTerms:
@@ -159,26 +171,30 @@ class Efforts:
     def _note_motion(self, now: float, ended: Ending | None) -> None:
         """The mode that belongs to the state of the queue."""
         machine, queue = self._machine, self._queue
-        off = ended is not None and ended in (Ending.PATH, Ending.CANCELLED)
-        if off and machine.settings.stop.after_cancel == "stop":
-            machine.begin_stop(now, str(ended.value) if ended else "")
+        if ended in (Ending.PATH, Ending.CANCELLED) and machine.settings.stop.after_cancel == "stop":
+            machine.begin_stop(now, ended.value)
         elif queue.moving is not (machine.mode is TRACKING):  # not where one motion has followed another
             cause = queue.followed or (ended.value if ended else "")
             machine.enter(TRACKING if queue.moving else HOLDING, cause)
 
     def _near(self, stamp: int, reference: Reference) -> Reference:
         """`reference` of a held arm, moved to within `LEASH` of `holding_error` of the measured position."""
-        machine, queue = self._machine, self._queue
-        if machine.settings.tracking is None:
+        machine, queue, q, settings = self._machine, self._queue, self._stream.q, self._machine.settings
+        bound = settings.holding_error
+        if bound is None or settings.tracking is None:
             return reference
-        moved = machine.holding.moved(reference.q, self._stream.q, machine.settings)
-        if moved is None:
+        if _within(reference.q, q, bound):
+            self._yielding = False
             return reference
-        place, cause = moved
-        if cause:
+        error = reference.q - q
+        if not self._yielding:
+            self._yielding, j = True, int(np.argmax(np.abs(error) > bound))
             machine.counters.held_anew += 1
-            machine.cause = cause
-        there = Reference(place, *np.zeros((2, len(place))))
+            machine.cause = (
+                f"joint {settings.robot.joint_names[j]!r} was {-error[j]:.4g} away from where it was held; "
+                f"{bound[j]:g} is allowed: its place follows the arm"
+            )
+        there = Reference(q + np.clip(error, -LEASH * bound, LEASH * bound), *np.zeros((2, len(q))))
         machine.loop.shift(queue.reference, there)
         queue.anchor(self._stream.stamp, there, machine.cause)
         return queue.advance(stamp, machine.speed)
@@ -207,13 +223,13 @@ class Efforts:
         support = machine.stop.support(now)
         terms = self._torques.damped(stream.q, stream.qd, support, hard=True)
         allowed = self._allowed(runaway, now, terms.total)
-        if runaway.proved and machine.mode is STOPPING and machine.stop.stage(now) is not Stage.OVER:
+        if runaway.proved and machine.mode is STOPPING and not machine.stop.over(now):
             machine.stop = Stop(now, now, 0.0)
             machine.cause += "; the motors do not brake it, so the efforts are cut"
         machine.at_rest(now)
         self._terms, self._support, self._along = terms, support, False
         limited = self._output.approach(allowed, terms, now, stream.q, machine.counters)
-        runaway.sent(limited.command)
+        runaway.command = limited.command
         return Effort(limited.command, terms, machine.through(now, limited))
 
     # -- without joint states -----------------------------------------------------------------------------------------
@@ -221,8 +237,7 @@ class Efforts:
     @property
     def _gravity(self) -> Array:
         """The model's gravity where the last effort was for, N·m or N; shape (n,)."""
-        gravity: Array = self._terms[GRAVITY] / max(self._support, ROUNDING)
-        return gravity
+        return np.asarray(self._terms[GRAVITY] / max(self._support, ROUNDING))
 
     def bridge(self, now: float) -> Effort | None:
         """Feedforward along the reference until the next state or the time-out; None if that is what was sent last.
@@ -280,8 +295,9 @@ class Efforts:
         locked = ""
         if loop.measuring and not guided:
             locked = loop.measure(stream.stamp, self._command, stream.reported)
-        state = _new(Measured, (stream.stamp, stream.q, stream.qd, stream.filter.finest))
-        cause = loop.oscillates(self._queue.reference, state, guided=guided)
+        cause = loop.oscillates(
+            self._queue.reference, stream.stamp, stream.q, stream.qd, stream.filter.finest, guided=guided
+        )
         if not (cause or locked) or machine.mode not in DRIVING:
             return
         if locked:

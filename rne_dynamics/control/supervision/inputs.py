@@ -1,28 +1,23 @@
-"""What reaches a controller besides joint states: setpoints, poses, target wrenches, contact."""
+"""What reaches a controller besides joint states: setpoints, poses, target wrenches."""
 
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from rne_dynamics.control.contact_watch import ContactWatch
 from rne_dynamics.control.control_law import Reference
-from rne_dynamics.control.motion.limits import Tolerances
-from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.streaming.limits import SetpointError, SetpointProblem, StreamLimits
 from rne_dynamics.control.streaming.pose_following import PoseLimits, PoseStream
 from rne_dynamics.control.streaming.setpoints import Setpoints
-from rne_dynamics.control.supervision.fading import BASE_AXES, LINK_AXES, WrenchFade, limited
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.state_machine import StateMachine
-from rne_dynamics.control.supervision.states import DRIVING, FLOATING, HOLDING, TRACKING
+from rne_dynamics.control.supervision.states import HOLDING, TRACKING
 from rne_dynamics.control.thresholds import LONGEST_GAP, LONGEST_STEP, NANOSECONDS
-from rne_dynamics.control.trajectory import QUINTIC_PEAK_ACCELERATION, QUINTIC_PEAK_VELOCITY, SampledTrajectory
 from rne_dynamics.errors import ControlError, refuse
 from rne_dynamics.model.inertia import Array
 
@@ -119,9 +114,10 @@ class SetpointInput:
             self.setpoints.adopt(settings.stream, settings.path_tolerances)
 
     def take(
-        self, source: int, q: Array, qd: Array, now: float, *, stamp: int, ahead: int, sequence: int | None
+        self, source: int, q: Array, qd: Array, now: float, *, stamp: int = 0, ahead: int = 0,
+        sequence: int | None = None,
     ) -> None:
-        """As `Supervisor.setpoint`."""
+        """Follow a setpoint received at `now`, s, others as for `Setpoints.take`; `SetpointError` where not."""
         setpoints, stream, queue = self.setpoints, self._machine.stream, self._machine.queue
         if setpoints is None:
             raise SetpointError(self._machine.settings.no_stream, SetpointProblem.NOT_READY)
@@ -129,15 +125,16 @@ class SetpointInput:
         setpoints.received, self._received = at - round((now - self._received) * NANOSECONDS), now
         try:
             if setpoints.take(
-                source, q, qd, stamp=stamp, ahead=ahead, at=at, sequence=sequence, begin=self._may_begin
+                source, q, qd, stamp=stamp, ahead=ahead, at=at, sequence=sequence,
+                begin=partial(self._may_begin, setpoints),
             ):
                 setpoints.stream.start = stream.stamp
-                queue.put(setpoints.stream, self._ended)
+                queue.put(setpoints.stream, partial(self._ended, setpoints))
         except SetpointError as error:
             setpoints.refuse(error)
             raise
 
-    def _may_begin(self) -> Reference:
+    def _may_begin(self, setpoints: Setpoints) -> Reference:
         """The current reference, where setpoints may be followed from now on."""
         queue = self._machine.queue
         try:
@@ -145,24 +142,31 @@ class SetpointInput:
         except ControlError as error:
             raise SetpointError(f"setpoints are ignored: {error}", SetpointProblem.NOT_READY) from None
         if queue.moving or queue.awaited:
-            assert self.setpoints is not None
-            self.setpoints.ended("a trajectory is under way")
+            setpoints.ended("a trajectory is under way")
             raise SetpointError("setpoints are ignored: a trajectory is under way", SetpointProblem.NOT_READY)
         return queue.reference
 
-    def _ended(self, ending: Ending, text: str) -> None:
-        assert self.setpoints is not None
-        self.setpoints.ended("" if ending is Ending.SILENT else f"the stream was {ending.value} ({text})")
+    @staticmethod
+    def _ended(setpoints: Setpoints, ending: Ending, text: str) -> None:
+        setpoints.ended("" if ending is Ending.SILENT else f"the stream was {ending.value} ({text})")
+
+
+_NONE: Sequence[float] = (0.0, 0.0, 0.0)
 
 
 class WrenchInput:
-    """Takes target wrenches; `machine`: of the controller.
+    """Takes target wrenches, and lets what is applied move towards them; `machine`: of the controller.
 
-    `fade`: what is applied; `advance` is to be called while it is active.
+    `advance` is to be called while it is `active`.
     """
 
     def __init__(self, machine: StateMachine) -> None:
-        self._machine, self.fade = machine, WrenchFade()
+        self._machine = machine
+        #: What is applied, in axes of the base and of the link, N and N·m, (2, 6).
+        self.rows = np.zeros((2, 6))
+        #: Whether anything is applied, or on the way.
+        self.active = False
+        self._parts = self._targets = [_NONE] * 4
         self._until = self._at = -math.inf
 
     def take(self, wrench: Array, frame: str, now: float) -> str:
@@ -171,18 +175,21 @@ class WrenchInput:
         if law is None:
             name = getattr(settings.tracking, "name", type(settings.tracking).__name__)
             raise ControlError(f"the law in force ({name}) applies no wrench; change to cartesian_impedance")
-        if not np.isfinite(wrench).all():
-            raise ControlError(f"a target wrench has numbers that are not finite: {wrench.tolist()}")
         root = settings.robot.tree.root
-        if frame not in ("", root, law.link):
-            raise ControlError(
-                f"frame {frame!r} of a target wrench is neither the root link {root!r} nor the law's link {law.link!r}"
-            )
+        refuse(
+            ControlError,
+            (not np.isfinite(wrench).all(), f"a target wrench has numbers that are not finite: {wrench.tolist()}"),
+            (frame not in ("", root, law.link),
+             f"frame {frame!r} of a target wrench is neither the root link {root!r} nor the law's link {law.link!r}"),
+        )
         self._machine.ready()
-        if not self.fade.active:
+        if not self.active:
             self._at = now
         allowed, said = limited(wrench, law.force_limit, law.moment_limit)
-        self.fade.aim(allowed.tolist(), LINK_AXES if frame == law.link else BASE_AXES)
+        force, moment = allowed.reshape(2, 3).tolist()
+        # what is applied in the other axes fades
+        self._targets = [_NONE, _NONE, force, moment] if frame == law.link else [force, moment, _NONE, _NONE]
+        self.active = True
         self._until = now + settings.wrench.timeout
         return said
 
@@ -190,22 +197,28 @@ class WrenchInput:
         """Let the wrench move on to its target at the time `now`, before the law is evaluated."""
         machine, dt, self._at = self._machine, now - self._at, now
         if dt > LONGEST_GAP:  # a hand had the arm, or nobody
-            self.fade.end(at_once=True)
+            self.rest()
         if now >= self._until or machine.mode not in (HOLDING, TRACKING) or self._law() is None:
-            self.fade.end()
-        self.fade.advance(min(max(dt, 0.0), LONGEST_STEP), machine.settings.wrench)
-        machine.torques.change.apply_wrench(self.fade.rows)
+            self._targets = [_NONE] * 4
+        step, rates = min(max(dt, 0.0), LONGEST_STEP), machine.settings.wrench
+        steps = (step * rates.force_rate, step * rates.moment_rate) * 2
+        self._parts = list(map(towards, self._parts, self._targets, steps))
+        self.rows[:] = np.reshape(self._parts, (2, 6))
+        self.active = any(map(any, self._parts)) or any(map(any, self._targets))
+        machine.torques.change.apply_wrench(self.rows)
 
     def rest(self) -> None:
-        """Apply none at once, since no law for references is in force."""
-        self.fade.end(at_once=True)
-        self._machine.torques.change.apply_wrench(self.fade.rows)
+        """Apply none at once."""
+        self._parts = self._targets = [_NONE] * 4
+        self.active = False
+        self.rows[:] = 0.0
+        self._machine.torques.change.apply_wrench(self.rows)
 
     def text(self) -> str:
         """What is applied, for reports; empty for nothing."""
-        if not self.fade.active:
+        if not self.active:
             return ""
-        force, moment = (math.hypot(*part) for part in self.fade.rows.sum(axis=0).reshape(2, 3))
+        force, moment = (math.hypot(*part) for part in self.rows.sum(axis=0).reshape(2, 3))
         return f"{force:.3g} N, {moment:.3g} N m"
 
     def _law(self) -> Any:
@@ -214,148 +227,19 @@ class WrenchInput:
         return law if hasattr(law, "apply_wrench") else None
 
 
-#: Least time between two points of the way back, s, and how much slower it is than the way there.
-BACK_STEP, BACK_SLOWER = 0.02, 2.0
+def towards(now: Sequence[float], aim: Sequence[float], step: float) -> Sequence[float]:
+    """A vector, moved towards another by at most `step`."""
+    way = [y - x for x, y in zip(now, aim, strict=True)]
+    size = math.hypot(*way)
+    return aim if size <= step else [x + step / size * d for x, d in zip(now, way, strict=True)]
 
 
-class ContactReaction:
-    """Observes contact for a controller; `machine`: its mode and parts."""
-
-    def __init__(self, machine: StateMachine) -> None:
-        self._machine = machine
-        self._acted = self._zero = np.zeros(machine.settings.robot.n)
-        self._bridged: list[tuple[float, Array]] = []  # efforts since the last state, and from when on, s
-        self._way: deque[tuple[int, Array, Array]] = deque()  # stamps, ns, positions and velocities
-        self._at, self._retracting = 0.0, False
-        self._watch: ContactWatch | None = None
-        self._tared: Callable[[str], None] | None = None
-        #: Whether somebody reads external efforts; they are observed too for a reaction, and for a tare.
-        self.read = True
-        #: Contacts since the start.
-        self.count = 0
-
-    @property
-    def watch(self) -> ContactWatch | None:
-        """With the settings in force; None where nothing is observed."""
-        settings = self._machine.settings.contact
-        if settings is None or self._watch is None:
-            self._watch = None if settings is None else ContactWatch(settings)
-        elif settings is not self._watch.settings:
-            self._watch.adopt(settings)
-        return self._watch
-
-    def tare(self, done: Callable[[str], None] = lambda text: None) -> None:
-        """Let present external efforts be zero once observed; `done` is then called with why not. ControlError."""
-        watch = self.watch
-        if watch is None:
-            raise ControlError("external efforts are not observed: see docs/contact.md")
-        machine = self._machine
-        if machine.mode not in DRIVING or not machine.drives:
-            why = f"the controller is {machine.mode.value}" if machine.drives else "the drives do not act"
-            raise ControlError(f"external efforts are not observed: {why}")
-        if watch.settled:
-            watch.tare()
-        else:
-            self._tared = done
-
-    def rest(self) -> None:
-        """Observe nothing, since neither a reference nor a hand is followed."""
-        self._way.clear()
-        self._bridged.clear()
-        if self._watch is not None:
-            self._watch.rest()
-        if self._tared is not None:
-            done, self._tared = self._tared, None
-            done("the arm is being stopped, or its drives do not act")
-
-    def bridge(self, command: Array) -> None:
-        """Take an effort, (n,), that is sent in a gap between two states."""
-        self._bridged.append((self._machine.output.at, command))
-
-    def take(self, command: Array) -> None:
-        """Take the state that `command`, (n,), has answered: what acted until then were the efforts before."""
-        machine = self._machine
-        acted, self._acted = self._acted, command
-        if self._bridged:
-            times, efforts = zip((self._at, acted), *self._bridged, strict=True)
-            acted = np.average(efforts, axis=0, weights=np.diff([*times, machine.output.at]))
-            self._bridged.clear()
-        self._at = machine.output.at
-        watch = self.watch
-        if watch is None:
-            return
-        reaction = watch.settings.reaction
-        if not self.read and reaction == "none" and self._tared is None:
-            if watch.observing:
-                watch.rest()
-            return
-        stream, reference = machine.stream, machine.queue.reference
-        qdd = self._zero if machine.mode is FLOATING else reference.qdd
-        began = watch.take(stream.stamp, stream.q, stream.qd, acted, qdd)
-        if self._tared is not None and watch.settled:
-            self._late_tare(watch, self._tared)
-        if machine.mode is not TRACKING:
-            self._way.clear()  # from there a hand may have led it elsewhere
-        elif reaction == "retract" and not self._retracting:
-            self._note(stream.stamp, watch.settings.retract_time)
-        if began:
-            self.count += 1
-            self._react(watch, f"contact at {watch.text()}")
-
-    def _late_tare(self, watch: ContactWatch, done: Callable[[str], None]) -> None:
-        self._tared, why = None, ""
-        try:
-            watch.tare()
-        except ControlError as error:
-            why = str(error)
-        done(why)
-
-    def _note(self, stamp: int, seconds: float) -> None:
-        """Remember the way of the reference over the last `seconds`."""
-        way, reference = self._way, self._machine.queue.reference
-        if not way or stamp - way[-1][0] >= BACK_STEP * NANOSECONDS:
-            way.append((stamp, reference.q.copy(), reference.qd.copy()))
-        while stamp - way[0][0] > (seconds + 0.5 * BACK_STEP) * NANOSECONDS:
-            way.popleft()
-
-    def _react(self, watch: ContactWatch, why: str) -> None:
-        machine, reaction = self._machine, watch.settings.reaction
-        if reaction == "none" or machine.mode not in (HOLDING, TRACKING) or not machine.gate.open:
-            return
-        if machine.mode is HOLDING and reaction in ("stop", "retract"):
-            return  # it stands still
-        way, again = list(self._way), self._retracting
-        self._way.clear()
-        machine.anchor(why, soft=False, still=True)
-        machine.enter(HOLDING, why)
-        if reaction == "float":
-            machine.enter(FLOATING, why)
-        elif reaction == "retract" and len(way) > 1 and not again:
-            self._retract(way)
-
-    def _retract(self, way: list[tuple[int, Array, Array]]) -> None:
-        """Lead the arm from where it is back along the points that the reference passed."""
-        machine, stream = self._machine, self._machine.stream
-        stamps, q, qd = (np.array(part)[::-1] for part in zip(*way, strict=True))
-        passed = (stamps[0] - stamps) / NANOSECONDS
-        length = float(passed[-1])
-        # no faster than its limits, and where soft springs have let it go no harder than a cancelled motion is braked
-        settings = machine.settings
-        off = np.abs(machine.queue.reference.q - q[0]) / settings.limits.velocity
-        far = off + length * np.abs(qd).max(axis=0) / settings.limits.velocity
-        duration = max(
-            BACK_SLOWER * length, QUINTIC_PEAK_VELOCITY * far.max(),
-            math.sqrt(QUINTIC_PEAK_ACCELERATION * off.max() * settings.stop.brake_time),
-        )
-        t = np.linspace(0.0, 1.0, 2 * len(way))
-        at = length * t**3 * (10.0 + t * (6.0 * t - 15.0))  # a quintic, from rest to rest
-        rate = length * 30.0 * t**2 * (1.0 - t) ** 2 / duration
-        points, speeds = (np.stack([np.interp(at, passed, c) for c in x.T], axis=1) for x in (q, qd))
-        joints = settings.robot.joint_names
-        path = SampledTrajectory(duration * t, points, -speeds * rate[:, None], None, joints)
-        motion = Motion(path, stream.stamp, Tolerances(joints), blend_time=duration)
-        self._retracting = True
-        machine.queue.put(motion, self._back)
-
-    def _back(self, ending: Ending, text: str) -> None:
-        self._retracting = False
+def limited(wrench: Array, force: float, moment: float) -> tuple[Array, str]:
+    """A wrench, (6,), within limits of force and moment, 0 for none, and what was limited, for messages."""
+    found, said = wrench.copy(), []
+    for at, limit, what, unit in ((0, force, "force", "N"), (3, moment, "moment", "N m")):
+        size = math.hypot(*found[at : at + 3])
+        if size > limit > 0.0:
+            found[at : at + 3] *= limit / size
+            said.append(f"its {what} of {size:.3g} {unit} is limited to {limit:g} {unit} ({what}_limit of the law)")
+    return found, ", ".join(said)

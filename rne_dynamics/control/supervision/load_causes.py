@@ -72,21 +72,16 @@ class Cause(NamedTuple):
     joints: tuple[str, ...] = ()
 
 
-def quantity(value: float, unit: str) -> str:
-    """A number with its unit, three digits."""
-    return f"{value:.3g} {unit}"
-
-
 def nothing_reported(evidence: Evidence) -> Iterator[Cause]:
     """The efforts are without gravity, although the hardware is not set to compensate it."""
     if evidence.compensated:
         return
-    text = (
+    yield Cause(
+        "no gravity", np.where(evidence.seen, evidence.effort, 0.0), 0.5,
         "the efforts are near zero although gravity pulls: the driver compensates gravity itself and reports what is "
         "on top (add gravity to hardware_compensates), or the motors do not hold the arm (brakes closed, another "
-        "control mode, a support)"
-    )
-    yield Cause("no gravity", np.where(evidence.seen, evidence.effort, 0.0), 0.5, text)
+        "control mode, a support)",
+    )  # fmt: skip
 
 
 def whole_arm(evidence: Evidence) -> Iterator[Cause]:
@@ -126,11 +121,11 @@ def opposite_signs(evidence: Evidence) -> Iterator[Cause]:
     names = tuple(evidence.joints[j] for j in np.flatnonzero(better))
     verb, scales = ("reports", "") if count == 1 else ("report", "s")
     parameters = " and ".join(f"effort_scale.{name}" for name in names)
-    text = (
+    yield Cause(
+        "sign", np.where(better, e + g, evidence.residual), 1.0 * count,
         f"{listed(names)} {verb} with the opposite sign: change the sign of {parameters}, if the driver takes the "
-        f"command{scales} that way too; otherwise fix what it reports"
-    )
-    yield Cause("sign", np.where(better, e + g, evidence.residual), 1.0 * count, text, names)
+        f"command{scales} that way too; otherwise fix what it reports", names,
+    )  # fmt: skip
 
 
 def one_joint(evidence: Evidence) -> Iterator[Cause]:
@@ -141,7 +136,7 @@ def one_joint(evidence: Evidence) -> Iterator[Cause]:
         residual = np.array(evidence.residual)
         residual[j] = 0.0
         ratio = e / g if abs(g) > 2.0 * evidence.noise[j] else np.nan
-        facts = f"joint {name!r} alone is off by {quantity(e - g, unit)}"
+        facts = f"joint {name!r} alone is off by {e - g:.3g} {unit}"
         if abs(ratio / MILLI - 1.0) < NEAR:
             text, kind = f"joint {name!r} counts in m{unit}: set {scale} to 1000 times its value", "unit"
         elif abs(ratio) < NEAR:
@@ -220,11 +215,11 @@ def tilted(evidence: Evidence) -> Iterator[Cause]:
     axis = np.cross(found, gravity)  # turning the base one way turns gravity in its axes the other way
     length = float(np.linalg.norm(axis))
     about = f" about ({vector_text(axis / length)})" if length > 1e-9 * size**2 else ""
-    text = (
+    yield Cause(
+        "tilt", load.field @ found - np.where(evidence.seen, evidence.effort, 0.0), 5.0,
         f"the base is tilted by {angle:.0f} degrees{about} in its own axes: if it is meant to be so, set gravity to "
-        f"[{vector_text(found)}]{_both(evidence, 'the mounting')}"
-    )
-    yield Cause("tilt", load.field @ found - np.where(evidence.seen, evidence.effort, 0.0), 5.0, text)
+        f"[{vector_text(found)}]{_both(evidence, 'the mounting')}",
+    )  # fmt: skip
 
 
 def nearest_on_sphere(H: Array, v: Array, radius: float) -> Array:
@@ -266,11 +261,11 @@ def payload(evidence: Evidence) -> Iterator[Cause]:
 def payload_text(evidence: Evidence, found: PayloadEstimate) -> str:
     """Description of a payload, and the parameters that would set it."""
     link, size = found.flange.link, float(np.linalg.norm(found.moment))
-    unsure = f"± {quantity(found.plus_minus, 'kg')}"
+    unsure = f"± {found.plus_minus:.3g} kg"
     software = _both(evidence, "it")
     if abs(found.mass) <= found.plus_minus:
         return (
-            f"a first moment of {quantity(size, 'kg m')} about the origin of link {link!r} that the model does not "
+            f"a first moment of {size:.3g} kg m about the origin of link {link!r} that the model does not "
             f"have; this posture does not show its mass ({found.weight_text}): weigh the payload and set "
             f"payload.link, payload.mass and payload.com, or start in a posture in which the arm reaches out{software}"
         )
@@ -280,7 +275,7 @@ def payload_text(evidence: Evidence, found: PayloadEstimate) -> str:
             f"{abs(found.mass):.2g} kg less at link {link!r} ({unsure}) than modelled, {aside}: the model has a "
             f"payload or a tool that is not on the arm; correct payload.* or the description{software}"
         )
-    x, y, z = (round(float(value), 3) + 0.0 for value in found.com)
+    x, y, z = (round(float(value), 3) + 0.0 for value in found.moment / found.mass)
     return (
         f"{found.mass:.2g} kg more at link {link!r} ({unsure}) than modelled, {aside}: set payload.link: {link}, "
         f"payload.mass: {found.mass:.3g}, payload.com: [{x:g}, {y:g}, {z:g}] (added to a payload that is set already; "

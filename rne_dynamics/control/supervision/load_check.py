@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, compress
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,19 +26,19 @@ from rne_dynamics.control.supervision.load_causes import (
     opposite_signs,
     payload,
     payload_text,
-    quantity,
     swapped,
     tilted,
     whole_arm,
 )
 from rne_dynamics.control.supervision.payload_estimate import (
     BLOCKS,
+    FLOOR,
     Doubt,
     PayloadEstimate,
     PayloadTest,
-    doubt,
     effort_units,
     estimate_payload,
+    friction_bound,
     gravity_load,
     noise_of_mean,
 )
@@ -108,9 +108,9 @@ def worst_joints(evidence: Evidence) -> str:
     residual = np.abs(evidence.residual)
     worst = sorted(np.flatnonzero(evidence.beyond(residual)).tolist(), key=lambda j: -residual[j] / evidence.allowed[j])
     said = [
-        f"joint {evidence.joints[j]!r} reports {quantity(evidence.effort[j], evidence.units[j])}, the model has "
-        f"{quantity(evidence.load.torque[j], evidence.units[j])} (allowed difference "
-        f"{quantity(evidence.allowed[j], evidence.units[j])})"
+        f"joint {evidence.joints[j]!r} reports {evidence.effort[j]:.3g} {evidence.units[j]}, the model has "
+        f"{evidence.load.torque[j]:.3g} {evidence.units[j]} (allowed difference {evidence.allowed[j]:.3g} "
+        f"{evidence.units[j]})"
         for j in worst[:MOST_JOINTS]
     ]
     more = f"; and {len(worst) - MOST_JOINTS} more" if len(worst) > MOST_JOINTS else ""
@@ -133,28 +133,18 @@ def _unexplained(evidence: Evidence) -> str:
 
 def not_seen(evidence: Evidence) -> str:
     """Joints that the check could not test, in brackets."""
-    missing = [name for name, seen in zip(evidence.joints, evidence.seen, strict=True) if not seen]
-    light = [
-        name
-        for name, load, allowed, seen in zip(
-            evidence.joints, evidence.load.torque, evidence.allowed, evidence.seen, strict=True
-        )
-        if seen and abs(load) <= allowed
+    light = ", ".join(compress(evidence.joints, evidence.seen & (np.abs(evidence.load.torque) <= evidence.allowed)))
+    missing = ", ".join(compress(evidence.joints, ~evidence.seen))
+    notes = [f"gravity on {light} is within the tolerance here: their sign and scale were not tested"] if light else []
+    notes += [f"no effort reported by {missing}"] if missing else []
+    notes += [
+        f"unknown payload at link {found.flange.link!r}: {found.weight_text}"
+        if abs(found.mass) + found.plus_minus < HEAVIEST
+        else f"a payload at link {found.flange.link!r} would not be seen in this posture"
+        for found in evidence.estimates
+        if not found.significant
     ]
-    notes = ""
-    if light:
-        notes += f" (gravity on {', '.join(light)} is within the tolerance here: their sign and scale were not tested)"
-    if missing:
-        notes += f" (no effort reported by {', '.join(missing)})"
-    for seen in evidence.estimates:
-        if seen.significant:
-            continue
-        most = abs(seen.mass) + seen.plus_minus
-        notes += (
-            f" (unknown payload at link {seen.flange.link!r}: {seen.weight_text})"
-            if most < HEAVIEST else f" (a payload at link {seen.flange.link!r} would not be seen in this posture)"
-        )  # fmt: skip
-    return notes
+    return "".join(f" ({note})" for note in notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,8 +327,7 @@ class LoadCheck:
             None if robot.loops else lambda q: holding_terms(robot, q, still)[0]
         )
         if agree and not loads:
-            text = f"the arm's efforts{without} agree with the model's gravity{notes}"
-            return LoadVerdict(True, checked, text)
+            return LoadVerdict(True, checked, f"the arm's efforts{without} agree with the model's gravity{notes}")
         if agree:
             causes, why = diagnose_pattern(replace(evidence, allowed=unsure.reach), loads, gravity_at)
             text = (
@@ -358,9 +347,14 @@ class LoadCheck:
         noise = noise_of_mean(self._blocks[0], self._blocks[1], evidence.seen)
         if noise is None:  # so few states that their scatter says nothing
             noise = np.diag(np.square(evidence.noise))
-        unsure = doubt(self._robot, evidence.load, noise, self._payload, self._tolerance)
+        test, tolerance = self._payload, self._tolerance
+        bodies = test.model_error * evidence.load.bodies
+        unsure = Doubt(
+            noise + bodies @ bodies.T + np.diag(np.square(FLOOR * tolerance)),
+            friction_bound(self._robot, test.friction, tolerance),
+        )
         estimates = tuple(
-            estimate_payload(flange, evidence.residual, evidence.seen, unsure, self._payload.payload)
+            estimate_payload(flange, evidence.residual, evidence.seen, unsure, test.payload)
             for flange in evidence.load.flanges
         )
         return replace(evidence, estimates=estimates), unsure

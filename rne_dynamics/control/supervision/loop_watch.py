@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields, is_dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -143,15 +142,6 @@ def _swings_kernel(
     return max(found, swing_kernel(speeds, aim.qd, qd, coarse, kept, t))
 
 
-class Measured(NamedTuple):
-    """A joint state: its stamp, ns; positions, velocities and steps of the encoders, (n,)."""
-
-    stamp: int
-    q: Array
-    qd: Array
-    finest: Array
-
-
 def same_values(one: object, other: object) -> bool:
     """Whether two laws, or parts of laws, were given the same values, whatever their model."""
     if not is_dataclass(one) or type(one) is not type(other):
@@ -251,16 +241,21 @@ class LoopWatch:
         self._judge()
         return self.locked
 
-    def oscillates(self, aim: Reference, state: Measured, *, guided: bool = False) -> str:
-        """Take a reference and its state; the text where feedback or damping are lowered. If `spent`: stop the arm."""
+    def oscillates(
+        self, aim: Reference, stamp: int, q: Array, qd: Array, finest: Array, *, guided: bool = False
+    ) -> str:
+        """The text where feedback or damping are lowered for a reference and a state; if `spent`, stop the arm.
+
+        `stamp`: of the state, ns; `q`, `qd`, `finest`: its positions, velocities and steps of the encoders, (n,).
+        """
         self._memory[:, LONGEST] = QUICK if guided else self._longest
-        t, finest = state.stamp / NANOSECONDS, state.finest
+        t = stamp / NANOSECONDS
         passed, self._at = t - self._at, t
         if not 0.0 < passed < math.inf:
             return ""
         self.damping = min(self.damping * math.exp(min(passed / REGAINED, 1.0)), 1.0)
         kept = GROWING if guided or t < self._lowered_at + CALMING else KEPT  # pushes make gears swing too
-        j = _swings_kernel(self._places, self._speeds, aim, state.q, state.qd, finest, passed, kept, t)
+        j = _swings_kernel(self._places, self._speeds, aim, q, qd, finest, passed, kept, t)
         if j < 0:
             return ""
         self._memory[:, COUNT], self._lowered_at = -SWING_PAUSE, t

@@ -9,7 +9,6 @@ from enum import Enum
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.motion import Motion, rest
@@ -21,43 +20,8 @@ from rne_dynamics.control.trajectory import Hold, Trajectory
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.inertia import Array
 
-#: Distance between the reference and an arm that is pushed away while held, as a fraction of `holding_error`.
-LEASH = 0.9
 #: Deviation from the reference's velocity, in velocity limits, at which all feedback acts: the arm has other masses.
 SLIP = 0.2
-
-
-class HoldingBound:
-    """Keeps the held position within `Settings.holding_error` of an arm that is pushed away."""
-
-    def __init__(self) -> None:
-        self._yielding = False
-
-    def moved(self, held: Array, q: Array, settings: Settings) -> tuple[Array, str] | None:
-        """The new held position, (n,), and the cause when it begins to move; None where `held` stays."""
-        bound = settings.holding_error
-        if bound is None:
-            return None
-        if _within(held, q, bound):
-            self._yielding = False
-            return None
-        error, cause = held - q, ""
-        if not self._yielding:
-            self._yielding, j = True, int(np.argmax(np.abs(error) > bound))
-            cause = (
-                f"joint {settings.robot.joint_names[j]!r} was {-error[j]:.4g} away from where it was held; "
-                f"{bound[j]:g} is allowed: its place follows the arm"
-            )
-        return q + np.clip(error, -LEASH * bound, LEASH * bound), cause
-
-
-@kernel
-def _within(held: Array, q: Array, bound: Array) -> bool:
-    """Whether no joint is beyond its bound. One call instead of five of NumPy's."""
-    beyond = 0
-    for j in range(q.shape[0]):
-        beyond += abs(held[j] - q[j]) > bound[j]
-    return beyond == 0
 
 
 class FeedbackRamp:
@@ -168,8 +132,7 @@ class MotionQueue:
 
     def put(self, motion: Followed, on_end: OnEnd) -> None:
         """Let `motion` begin at its start, in place of what is under way then. It checks itself when it begins."""
-        if self._next is not None:
-            self._next.on_end(Ending.REPLACED, "another trajectory came before this one began")
+        self._drop_next("another trajectory came before this one began", Ending.REPLACED)
         self._next = _Entry(motion, on_end)
 
     def limit(self, limits: MotionLimits) -> None:
@@ -263,10 +226,10 @@ class MotionQueue:
         self._rest, self._rest_from = rest(now, self.brake_time, self.lower, self.upper, self.velocity), stamp
         self.reference, self._rested = self._rest.sample(0.0), self._rest.sample(math.inf)
 
-    def _drop_next(self, why: str) -> None:
+    def _drop_next(self, why: str, ending: Ending = Ending.STOPPED) -> None:
         if self._next is not None:
             entry, self._next = self._next, None
-            entry.on_end(Ending.STOPPED, why)
+            entry.on_end(ending, why)
 
     def _end(self, ending: Ending, text: str) -> Ending:
         if self._now is not None:

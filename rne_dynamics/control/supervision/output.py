@@ -71,7 +71,8 @@ class Runaway:
     ) -> None:
         self._limits, self._moving = limits, moving
         self._began, self._last_at = now, now
-        self._command = command.copy()
+        #: What was sent last, N·m or N; shape (n,).
+        self.command = command
         self._first = np.abs(qd) / limits.velocity
         self._tried = False
         #: Whether all efforts are zero; whether that is for good, because motors do not brake.
@@ -85,10 +86,10 @@ class Runaway:
 
     def allow(self, now: float, late: float, qd: Array, effort: Array, explaining: Callable[[Array], Array]) -> Array:
         """The part of `effort` that may be sent, N·m or N; (n,). `qd` shows efforts that are `late` s old."""
-        self._impulse += (now - self._last_at) * self._command
+        self._impulse += (now - self._last_at) * self.command
         self._last_at = now
-        if self.cut and (self._command.any() or now - late - self._zero_from < TRIAL):
-            self._zero_from = now if self._command.any() else self._zero_from
+        if self.cut and (self.command.any() or now - late - self._zero_from < TRIAL):
+            self._zero_from = now if self.command.any() else self._zero_from
             self._restart(now, qd)  # efforts may still act
         elif now - self._from >= (TRIAL if self.cut or not self._tried else INTERVAL):
             self._judge(now, qd, explaining)
@@ -100,10 +101,6 @@ class Runaway:
             cap = self._limits.rate * max(self._began + CUT - now, 0.0)
             allowed = np.clip(allowed, -cap, cap)
         return allowed
-
-    def sent(self, command: Array) -> None:
-        """Note what has been sent, N·m or N; shape (n,)."""
-        self._command = command
 
     def _restart(self, now: float, qd: Array) -> None:
         self._from, self._qd, self._impulse = now, qd.copy(), np.zeros(len(qd))

@@ -13,16 +13,15 @@ in it, and not a random one: an arm that sags rubs upwards at every joint).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.control.model_terms import holding_terms, own_terms, rigid_terms
+from rne_dynamics.control.model_terms import holding_terms, open_terms
 from rne_dynamics.control.parameters import check_parameters, parameter
-from rne_dynamics.dynamics.declared.arguments import arm_of
+from rne_dynamics.control.static_payload import payload_columns
 from rne_dynamics.dynamics.derivatives.regressor import PARAMETERS, regressor
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
@@ -38,10 +37,8 @@ class Flange(NamedTuple):
     link: str
     #: What the model's body weighs there, kg: the most that can be missing.
     mass: float
-    #: Effort per kg at the link's origin, and per kg·m of first moment along each of the body's axes; shape (n, 4).
+    #: Effort per kg at the link's origin, and per kg·m of first moment along each of the link's axes; shape (n, 4).
     columns: Array
-    #: From the link's axes to the body's; shape (3, 3).
-    rotation: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,29 +63,22 @@ def gravity_load(robot: RigidRobot, q: Array, posture: Array | None = None) -> G
     if robot.loops:
         return GravityLoad(torque, robot.gravity, None, (), np.zeros((robot.n, 0)))
     arm, still = robot.open_tree, np.zeros(robot.n)
-    columns = regressor(arm, q, still, still)
-    weights = columns.reshape(arm.n, arm.bodies, PARAMETERS)[:, :, :4]
+    weights = regressor(arm, q, still, still).reshape(arm.n, arm.bodies, PARAMETERS)[:, :, :4]
     bodies = np.einsum("jbk,bk->jb", weights, arm.parameters[:, MASS : MOMENT + 3])
-    return GravityLoad(torque, arm.gravity, _field(arm, q), tuple(_flanges(arm, columns)), bodies)
+    flanges = tuple(_flange(arm, q, body) for body in end_bodies(arm))
+    return GravityLoad(torque, arm.gravity, _field(arm, q), flanges, bodies)
 
 
 def _field(robot: RobotModel, q: Array) -> Array:
     """Effort per unit of gravity along each axis of the base; shape (n, 3)."""
-    model, still = own_terms(robot) or arm_of(robot), np.zeros(robot.n)
-    bases, terms = np.zeros((3, 12)), np.empty((3, 4, robot.n))
+    still, bases = np.zeros(robot.n), np.zeros((3, 12))
     bases[:, 6:9] = -np.eye(3)
-    for base, rows in zip(bases, terms, strict=True):
-        rigid_terms(model._replace(base=base), q, still, still, still, rows)
-    return np.ascontiguousarray(terms[:, 2].T)
+    return np.stack([open_terms(robot, base, q, still, still)[2] for base in bases], axis=1)
 
 
-def _flanges(robot: RobotModel, regressor_rows: Array) -> Iterator[Flange]:
-    """One for each end of the arm; `regressor_rows` at rest, shape (n, 10·bodies)."""
-    for body in end_bodies(robot):
-        frame = robot.links[outermost_link(robot, body)]
-        columns = np.array(regressor_rows[:, PARAMETERS * body : PARAMETERS * body + 4])
-        columns[:, 0] += columns[:, 1:] @ frame.position
-        yield Flange(frame.name, float(robot.parameters[body, MASS]), columns, frame.rotation)
+def _flange(robot: RobotModel, q: Array, body: int) -> Flange:
+    link = outermost_link(robot, body)
+    return Flange(link, float(robot.parameters[body, MASS]), payload_columns(robot, link, q)[0])
 
 
 def end_bodies(robot: RobotModel) -> tuple[int, ...]:
@@ -130,7 +120,7 @@ EXPLAINED = 0.5
 #: Blocks that the time of the check is split into, and those without which its noise is not known.
 BLOCKS, LEAST_BLOCKS = 16, 5
 #: An uncertainty, as a fraction of the difference allowed, that is there at least: keeps matrices regular.
-_FLOOR = 1e-6
+FLOOR = 1e-6
 
 
 @dataclass(frozen=True)
@@ -173,7 +163,7 @@ class PayloadEstimate(NamedTuple):
 
     #: The link.
     flange: Flange
-    #: kg; and kg·m about the link's origin, in the axes of the link's body, across gravity only; shape (3,).
+    #: kg; and kg·m about the link's origin, in the link's axes, across gravity only; shape (3,).
     mass: float
     moment: Array
     #: Uncertainty of the mass, kg: large where the posture does not show it.
@@ -189,11 +179,6 @@ class PayloadEstimate(NamedTuple):
         """Mass and uncertainty with as many digits as the latter has, at most two of them."""
         digits = max(0, 1 - math.floor(math.log10(self.plus_minus))) if self.plus_minus > 0.0 else 3
         return f"{round(self.mass, digits) + 0.0:.{digits}f} ± {self.plus_minus:.{digits}f} kg"
-
-    @property
-    def com(self) -> Array:
-        """Mass centre in the link's frame, m, shape (3,); as far as the posture shows it."""
-        return np.asarray(self.flange.rotation.T @ self.moment / self.mass)
 
 
 def friction_bound(robot: RigidRobot, share: float, otherwise: Array) -> Array:
@@ -219,13 +204,6 @@ def noise_of_mean(sums: Array, counts: Array, seen: NDArray[np.bool_]) -> Array 
     covariance = np.zeros((len(seen), len(seen)))
     covariance[np.ix_(places, places)] = student / (blocks * (blocks - 1)) * (away.T @ away)
     return covariance
-
-
-def doubt(robot: RigidRobot, load: GravityLoad, noise: Array, test: PayloadTest, tolerance: Array) -> Doubt:
-    """Largest difference of an arm without unknown payload; `noise`: covariance of the mean effort, (n, n)."""
-    bodies = test.model_error * load.bodies
-    covariance = noise + bodies @ bodies.T + np.diag(np.square(_FLOOR * tolerance))
-    return Doubt(covariance, friction_bound(robot, test.friction, tolerance))
 
 
 def estimate_payload(

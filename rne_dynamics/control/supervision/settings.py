@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 from rne_dynamics.control.contact_watch import ContactSettings
 from rne_dynamics.control.control_law import ControlLaw, check_delay, check_law
@@ -15,7 +14,6 @@ from rne_dynamics.control.motion.limits import Tolerances, upper_bounds
 from rne_dynamics.control.parameters import check_number, check_parameters, of_node, parameter
 from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.streaming.pose_following import PoseLimits
-from rne_dynamics.control.supervision.fading import WrenchRates
 from rne_dynamics.control.supervision.payload_estimate import PayloadTest
 from rne_dynamics.control.supervision.states import StopPlan
 from rne_dynamics.control.thresholds import ASSUMED_RATE, LONGEST_DELAY
@@ -23,8 +21,7 @@ from rne_dynamics.errors import ControlError, refuse
 from rne_dynamics.model.inertia import Array, read_only
 from rne_dynamics.model.mechanism import RigidRobot
 
-Compensated = Literal["gravity", "coriolis", "friction"]
-COMPENSATED: tuple[Compensated, ...] = ("gravity", "coriolis", "friction")
+COMPENSATED = ("gravity", "coriolis", "friction")
 
 
 def check_compensated(names: frozenset[str]) -> None:
@@ -50,6 +47,21 @@ class StartCheck:
     required: bool = parameter(False, "Refuse motion if no efforts are reported, so that nothing can be compared.")
     #: Certainty of an unknown payload at which motion is refused.
     payload: PayloadTest = field(default_factory=PayloadTest)
+
+
+@dataclass(frozen=True)
+class WrenchRates:
+    """How target wrenches come into force. Raises ControlError: a number that is not above 0."""
+
+    timeout: float = parameter(
+        0.1, "Time without a message on ~/target_wrench after which the wrench fades to zero.", "s", lower=0.005,
+        upper=10.0,
+    )
+    force_rate: float = parameter(200.0, "Fastest change of its force.", "N/s", lower=1e-2, upper=1e5)
+    moment_rate: float = parameter(20.0, "Fastest change of its moment.", "N m/s", lower=1e-3, upper=1e5)
+
+    def __post_init__(self) -> None:
+        check_parameters(self, "target_wrench.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,30 +127,6 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_compensated(self.compensated)
-        self._check_laws()
-        check_parameters(self, "")
-        check_number(self.feedback_ramp, "start.ramp_time", unit=" s", zero=True)
-        if self.holding_error is not None:
-            bound = upper_bounds(self.holding_error, self.robot.joint_names, "holding error")
-            object.__setattr__(self, "holding_error", read_only(bound))
-        without_friction = getattr(self.tracking, "without_friction", None)
-        if without_friction is not None and "friction" in self.compensated:  # nor is there friction to damp
-            object.__setattr__(self, "tracking", without_friction())
-        check_delay(self.tracking, self.command_delay)
-        if self.base is not None:
-            self._check_base()
-        timeout = self.states.timeout
-        if self.min_rate > 0.0 and 0.0 < timeout < 1.0 / self.min_rate:
-            raise ControlError(
-                f"min_rate is {self.min_rate:g} Hz, but state_timeout is {timeout:g} s, shorter than one of its periods"
-            )
-
-    @property
-    def path_tolerances(self) -> Tolerances:
-        """Of the path of a stream."""
-        return self.stream_tolerances or Tolerances(self.robot.joint_names)
-
-    def _check_laws(self) -> None:
         refuse(
             ControlError,
             (not isinstance(self.floating, GravityCompensation),
@@ -149,15 +137,29 @@ class Settings:
         )
         if self.tracking is not None:
             check_law(self.tracking, self.robot, "tracking", base_moves=self.base is not None)
-
-    def _check_base(self) -> None:
-        known = sorted(self.compensated & {"gravity", "coriolis"})
+        check_parameters(self, "")
+        check_number(self.feedback_ramp, "start.ramp_time", unit=" s", zero=True)
+        if self.holding_error is not None:
+            bound = upper_bounds(self.holding_error, self.robot.joint_names, "holding error")
+            object.__setattr__(self, "holding_error", read_only(bound))
+        without_friction = getattr(self.tracking, "without_friction", None)
+        if without_friction is not None and "friction" in self.compensated:  # nor is there friction to damp
+            object.__setattr__(self, "tracking", without_friction())
+        check_delay(self.tracking, self.command_delay)
+        known, timeout = sorted(self.compensated & {"gravity", "coriolis"}), self.states.timeout
         refuse(
             ControlError,
-            (known,
+            (self.base is not None and known,
              f"hardware_compensates names {', '.join(known)}, which the arm's electronics compute for a base at "
              "rest; with base_motion.topic leave that out, and switch it off in the arm"),
-            (self.command_delay > 0.0,
+            (self.base is not None and self.command_delay > 0.0,
              f"command_delay is {self.command_delay:g} s, but delays are compensated for a base at rest only; set "
              "it to 0, or leave base_motion.topic empty"),
+            (self.min_rate > 0.0 and 0.0 < timeout < 1.0 / self.min_rate,
+             f"min_rate is {self.min_rate:g} Hz, but state_timeout is {timeout:g} s, shorter than one of its periods"),
         )
+
+    @property
+    def path_tolerances(self) -> Tolerances:
+        """Of the path of a stream."""
+        return self.stream_tolerances or Tolerances(self.robot.joint_names)

@@ -15,9 +15,10 @@ import numpy as np
 from rne_dynamics.control.control_law import Reference
 from rne_dynamics.control.guards.base_filter import BaseFilter
 from rne_dynamics.control.guards.effort_limiter import Limited
+from rne_dynamics.control.guards.state_filter import DOUBTED
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.supervision.loop_watch import LoopWatch
-from rne_dynamics.control.supervision.motion_queue import Ending, FeedbackRamp, HoldingBound, MotionQueue, StartGate
+from rne_dynamics.control.supervision.motion_queue import Ending, FeedbackRamp, MotionQueue, StartGate
 from rne_dynamics.control.supervision.output import Counters, Output, Runaway
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.state_stream import StateStream
@@ -30,16 +31,16 @@ from rne_dynamics.control.supervision.states import (
     INACTIVE,
     NO_STOP,
     RELEASED,
+    SENDING,
     STOPPING,
     TRACKING,
     WAITING,
     Mode,
-    Stage,
     Stop,
 )
 from rne_dynamics.control.supervision.torques import Torques
 from rne_dynamics.control.thresholds import BACK, CUT, LONGEST_GAP, NANOSECONDS, TRIAL
-from rne_dynamics.errors import ControlError, StateError, StateProblem
+from rne_dynamics.errors import ControlError, StateError, StateProblem, refuse
 from rne_dynamics.model.inertia import Array
 
 OnChange = Callable[[Mode, str], None]
@@ -58,7 +59,7 @@ class StateMachine:
         self.output = Output(settings)
         self.gate = StartGate(settings)
         self.loop = LoopWatch(settings)
-        self.holding, self.ramp = HoldingBound(), FeedbackRamp()
+        self.ramp = FeedbackRamp()
         self.queue = MotionQueue(self.stream.q, *self.place_range(), settings.stop.brake_time)
         #: The stop under way, what follows it, and what it sends where a joint was too fast.
         self.stop, self.after = NO_STOP, INACTIVE
@@ -165,20 +166,17 @@ class StateMachine:
 
     def ready(self) -> None:
         """`ControlError` where no motion can be accepted now; the message says why."""
-        if self.settings.tracking is None:
-            raise ControlError("this controller follows no trajectories")
-        if self.mode not in (HOLDING, TRACKING):
-            cause = f" ({self.cause})" if self.cause else ""
-            raise ControlError(f"the controller is {self.mode.value}{cause}")
-        if not self.drives:
-            raise ControlError("the drives do not act: enable them on the arm, or check drives.topic")
-        if self.obstacle:
-            raise ControlError(f"no motion is allowed: {self.obstacle}")
-        if self.loop.locked:
-            raise ControlError(f"no motion is allowed: {self.loop.locked}")
-        if not self.gate.open:
-            again = "; ~/recover repeats the check" if self.gate.failed else ""
-            raise ControlError(f"no motion is allowed: {self.gate.text}{again}")
+        cause = f" ({self.cause})" if self.cause else ""
+        again = "; ~/recover repeats the check" if self.gate.failed else ""
+        refuse(
+            ControlError,
+            (self.settings.tracking is None, "this controller follows no trajectories"),
+            (self.mode not in (HOLDING, TRACKING), f"the controller is {self.mode.value}{cause}"),
+            (not self.drives, "the drives do not act: enable them on the arm, or check drives.topic"),
+            (self.obstacle, f"no motion is allowed: {self.obstacle}"),
+            (self.loop.locked, f"no motion is allowed: {self.loop.locked}"),
+            (not self.gate.open, f"no motion is allowed: {self.gate.text}{again}"),
+        )
 
     # -- stops --------------------------------------------------------------------------------------------------------
 
@@ -197,14 +195,14 @@ class StateMachine:
 
     def at_rest(self, now: float) -> bool:
         """Whether a stop is beyond its deceleration; no motion is under way any more then."""
-        if self.mode is not STOPPING or (self.stop.stage(now) is Stage.BRAKE and self.runaway is None):
+        if self.mode is not STOPPING or (self.stop.braking(now) and self.runaway is None):
             return False
         self.queue.drop(self.cause)
         return True
 
     def through(self, now: float, limited: Limited) -> bool:
         """Whether a stop has come to its end with this effort; the mode follows."""
-        over = self.mode is STOPPING and self.stop.stage(now) is Stage.OVER
+        over = self.mode is STOPPING and self.stop.over(now)
         if not over or limited.command.any():
             return False
         if self.after is FAULT:
@@ -223,10 +221,11 @@ class StateMachine:
         self.runaway = Runaway(now, qd, command, limits, self.torques.moving, self.mode is FLOATING)
 
     def fail(self, now: float, why: str) -> None:
-        """A state for which there is no effort: stop by dead reckoning, without return."""
-        if self.mode is not STOPPING:
+        """Stop by dead reckoning, without return: there is no effort for a state, or an error outside leaves no way."""
+        if self.mode in DRIVING:
             self.begin_stop(now, why, after=FAULT)
-        self.begin_dead_reckoning(now, lost=False)
+        if self.mode is STOPPING:
+            self.begin_dead_reckoning(now, lost=False)
 
     def lose(self, now: float) -> None:
         """No usable state any more: stop by dead reckoning."""
@@ -260,20 +259,20 @@ class StateMachine:
             period = self.stream.period
             unseen = CUT if math.isinf(period) else max(TRIAL, 2.0 * period)  # of an arm that was too fast
             timeout = min(timeout, LONGEST_GAP if self.runaway is None or self.mode is FLOATING else unseen)
-        seeing = not self.dead_reckoning and (self.mode in DRIVING or self.mode is STOPPING)
-        return seeing and now - self.stream.arrival >= timeout
+        return self.mode in SENDING and not self.dead_reckoning and now - self.stream.arrival >= timeout
 
     def unseen(self, now: float) -> bool:
         """Whether states have been missing for longer than `StateStream.gap` while efforts are sent."""
         if not now - self.stream.arrival > self.stream.gap:
             return False
         known = self.runaway is not None and (self.mode is STOPPING or self.runaway.cut)
-        return (self.mode in DRIVING or self.mode is STOPPING) and not known
+        return self.mode in SENDING and not known
 
     # -- what joint states change -------------------------------------------------------------------------------------
 
     def refused(self, now: float, error: StateError) -> None:
         """A joint state was refused; a frozen reading stops the arm."""
+        self.stream.good, self.stream.doubted = 0, error.problem in DOUBTED
         self.counters.refuse(error.problem, str(error))
         if error.problem is StateProblem.FROZEN and self.mode in DRIVING:
             self.begin_stop(now, str(error), after=FAULT)
@@ -367,9 +366,7 @@ class StateMachine:
 
     def watch_base(self, now: float) -> None:
         """Stop where the motion of the base is not known any more; gravity stays where it was last."""
-        if self.base is None or self.base_lost or not self.base.stale(now):
-            return
-        if self.mode not in DRIVING and self.mode is not STOPPING:
+        if self.base is None or self.base_lost or self.mode not in SENDING or not self.base.stale(now):
             return
         self.base_lost = True
         self.torques.move_base(self.base.still())

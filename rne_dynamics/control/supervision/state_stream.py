@@ -6,10 +6,9 @@ import math
 
 import numpy as np
 
-from rne_dynamics.control.guards.state_filter import DOUBTED, StateFilter
+from rne_dynamics.control.guards.state_filter import StateFilter
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import GAP, NANOSECONDS, STREAM_WINDOW, TRIAL
-from rne_dynamics.errors import StateError
 from rne_dynamics.model.inertia import Array
 
 #: Usual periods without a state after which feedforward replaces the last effort, where that is longer than `GAP`.
@@ -99,15 +98,15 @@ class StateStream:
         self.stamp, self.arrival = 0, -math.inf
         #: Good states in a row, and after how many the arm is held; whether the last refusal casts doubt on them all.
         self.good, self.needed, self.doubted = 0, 1, False
-        #: Time without a good state below which the stream is never lost, s.
-        self.patience = _patience(settings)
         #: Time between two good states of late, and the time without any from which on efforts bridge it, s.
         self.period = self.gap = math.inf
+        self.adopt(settings)
 
     def adopt(self, settings: Settings) -> None:
         """Other expectations, from the next state on."""
         self.filter.change(settings.states)
-        self.patience = _patience(settings)
+        #: Time without a good state below which the stream is never lost, s.
+        self.patience = min(settings.states.timeout or math.inf, TRIAL)
         self.rates.adopt(settings)
 
     def wait(self, now: float, needed: int) -> None:
@@ -122,11 +121,7 @@ class StateStream:
         sequence: int | None,
     ) -> bool:
         """Take a state; whether its time base is new. Raises StateError: it must not be used."""
-        try:
-            fresh = self.filter.accept(stamp, now, q, qd, velocity_missing=velocity_missing, sequence=sequence)
-        except StateError as error:
-            self.good, self.doubted = 0, error.problem in DOUBTED
-            raise
+        fresh = self.filter.accept(stamp, now, q, qd, velocity_missing=velocity_missing, sequence=sequence)
         taken = self.filter.stamp
         self.good, self.doubted = self.good + 1, False
         if self.good > 1:  # not over a gap
@@ -136,7 +131,3 @@ class StateStream:
             self.gap = PERIODS * self.period
         self.stamp, self.arrival, self.reported = taken, now, reported
         return fresh
-
-
-def _patience(settings: Settings) -> float:
-    return min(settings.states.timeout or math.inf, TRIAL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from rne_dynamics.control.parameters import check_parameters, parameter
 
@@ -29,6 +29,8 @@ class Mode(Enum):
 UNCONFIGURED, INACTIVE, WAITING, HOLDING, TRACKING, FLOATING, STOPPING, RELEASED, FAULT = Mode
 #: States in which efforts are computed from measured joint states; a tuple, since Python computes a member's hash.
 DRIVING = (HOLDING, TRACKING, FLOATING)
+#: States in which efforts are sent, in a stop also without joint states.
+SENDING = (*DRIVING, STOPPING)
 #: States in which nothing is sent.
 SILENT = (UNCONFIGURED, INACTIVE, WAITING, RELEASED, FAULT)
 
@@ -45,60 +47,40 @@ MEANING: dict[Mode, str] = {
 }
 
 
-class Transition(NamedTuple):
-    """One arrow of the state machine."""
-
-    source: Mode
-    event: str
-    target: Mode
-
-
-TRANSITIONS: tuple[Transition, ...] = (
-    Transition(Mode.UNCONFIGURED, "configure", Mode.INACTIVE),
-    Transition(Mode.INACTIVE, "cleanup", Mode.UNCONFIGURED),
-    Transition(Mode.INACTIVE, "activate", Mode.WAITING),
-    Transition(Mode.WAITING, "first usable state", Mode.HOLDING),
-    Transition(Mode.WAITING, "stop", Mode.RELEASED),
-    Transition(Mode.WAITING, "deactivate", Mode.INACTIVE),
-    Transition(Mode.HOLDING, "trajectory or stream of setpoints begins", Mode.TRACKING),
-    Transition(Mode.HOLDING, "hand guiding on", Mode.FLOATING),
-    Transition(Mode.TRACKING, "at rest (goal, cancel, abort, no more setpoints)", Mode.HOLDING),
-    Transition(Mode.TRACKING, "time jump", Mode.HOLDING),
-    Transition(Mode.FLOATING, "hand guiding off", Mode.HOLDING),
-    Transition(Mode.FLOATING, "time jump", Mode.HOLDING),
-    Transition(Mode.HOLDING, "stop, deactivate, signal, states lost, fault", Mode.STOPPING),
-    Transition(Mode.TRACKING, "stop, deactivate, signal, states lost, fault", Mode.STOPPING),
-    Transition(Mode.FLOATING, "stop, deactivate, signal, states lost, fault", Mode.STOPPING),
-    Transition(Mode.STOPPING, "lost states are back", Mode.HOLDING),
-    Transition(Mode.STOPPING, "released on request", Mode.RELEASED),
-    Transition(Mode.STOPPING, "released after a fault or without states", Mode.FAULT),
-    Transition(Mode.STOPPING, "released (deactivate, signal)", Mode.INACTIVE),
-    Transition(Mode.RELEASED, "recover", Mode.WAITING),
-    Transition(Mode.FAULT, "recover", Mode.WAITING),
-    Transition(Mode.RELEASED, "deactivate", Mode.INACTIVE),
-    Transition(Mode.FAULT, "deactivate", Mode.INACTIVE),
+#: The arrows of the state machine: from which mode, at which event, to which.
+TRANSITIONS: tuple[tuple[Mode, str, Mode], ...] = (
+    (Mode.UNCONFIGURED, "configure", Mode.INACTIVE),
+    (Mode.INACTIVE, "cleanup", Mode.UNCONFIGURED),
+    (Mode.INACTIVE, "activate", Mode.WAITING),
+    (Mode.WAITING, "first usable state", Mode.HOLDING),
+    (Mode.WAITING, "stop", Mode.RELEASED),
+    (Mode.WAITING, "deactivate", Mode.INACTIVE),
+    (Mode.HOLDING, "trajectory or stream of setpoints begins", Mode.TRACKING),
+    (Mode.HOLDING, "hand guiding on", Mode.FLOATING),
+    (Mode.TRACKING, "at rest (goal, cancel, abort, no more setpoints)", Mode.HOLDING),
+    (Mode.TRACKING, "time jump", Mode.HOLDING),
+    (Mode.FLOATING, "hand guiding off", Mode.HOLDING),
+    (Mode.FLOATING, "time jump", Mode.HOLDING),
+    (Mode.HOLDING, "stop, deactivate, signal, states lost, fault", Mode.STOPPING),
+    (Mode.TRACKING, "stop, deactivate, signal, states lost, fault", Mode.STOPPING),
+    (Mode.FLOATING, "stop, deactivate, signal, states lost, fault", Mode.STOPPING),
+    (Mode.STOPPING, "lost states are back", Mode.HOLDING),
+    (Mode.STOPPING, "released on request", Mode.RELEASED),
+    (Mode.STOPPING, "released after a fault or without states", Mode.FAULT),
+    (Mode.STOPPING, "released (deactivate, signal)", Mode.INACTIVE),
+    (Mode.RELEASED, "recover", Mode.WAITING),
+    (Mode.FAULT, "recover", Mode.WAITING),
+    (Mode.RELEASED, "deactivate", Mode.INACTIVE),
+    (Mode.FAULT, "deactivate", Mode.INACTIVE),
 )
-ALLOWED = frozenset((t.source, t.target) for t in TRANSITIONS)
+ALLOWED = frozenset((source, target) for source, _, target in TRANSITIONS)
 
 
 def diagram() -> str:
     """The state machine as a Mermaid state diagram."""
     lines = ["stateDiagram-v2", f"    [*] --> {Mode.UNCONFIGURED.value}"]
-    lines += [f"    {t.source.value} --> {t.target.value}: {t.event}" for t in TRANSITIONS]
+    lines += [f"    {source.value} --> {target.value}: {event}" for source, event, target in TRANSITIONS]
     return "\n".join(lines)
-
-
-Policy = Literal["hold", "release", "ramp"]
-POLICIES: tuple[Policy, ...] = ("hold", "release", "ramp")
-
-
-class Stage(Enum):
-    """Phases of a stop."""
-
-    BRAKE = "decelerating"
-    HOLD = "held against gravity, damped"
-    FADE = "fade"
-    OVER = "over"
 
 
 @dataclass(frozen=True)
@@ -106,9 +88,9 @@ class StopPlan:
     """Settings of stopping and releasing an arm; `ControlError` for a number or policy that is not allowed."""
 
     #: ``"hold"``: where the controller itself ends, as ``"ramp"``.
-    policy: Policy = parameter(
+    policy: Literal["hold", "release", "ramp"] = parameter(
         "ramp", "How a stopped arm is released after stop.hold_time: over stop.ramp_time (ramp), at once (release), or "
-        "only when the controller ends (hold).", choices=POLICIES,
+        "only when the controller ends (hold).", choices=("hold", "release", "ramp"),
     )
     brake_time: float = parameter(0.3, "Time in which a cancelled motion comes to rest.", "s", lower=0.01, upper=10.0)
     hold_time: float = parameter(
@@ -139,7 +121,7 @@ class StopPlan:
 
 @dataclass(frozen=True)
 class Stop:
-    """A stop under way; times are monotonic, s."""
+    """A stop under way: the arm decelerates, is held, and its support fades; times are monotonic, s."""
 
     #: When it is held, and when it is released.
     hold_from: float
@@ -147,13 +129,13 @@ class Stop:
     #: Time over which the support fades.
     ramp: float
 
-    def stage(self, now: float) -> Stage:
-        """Phase at `now`."""
-        if now < self.hold_from:
-            return Stage.BRAKE
-        if now < self.down_from:
-            return Stage.HOLD
-        return Stage.FADE if now < self.down_from + self.ramp else Stage.OVER
+    def braking(self, now: float) -> bool:
+        """Whether the arm still decelerates at `now`."""
+        return now < self.hold_from
+
+    def over(self, now: float) -> bool:
+        """Whether nothing of the support is left at `now`."""
+        return now >= self.down_from + self.ramp
 
     def support(self, now: float) -> float:
         """Fraction of the support that is given at `now`: 1 until it is released, 0 when it is over."""

@@ -33,6 +33,7 @@ from rne_dynamics.control.supervision.states import (
     HOLDING,
     INACTIVE,
     RELEASED,
+    SENDING,
     STOPPING,
     TRACKING,
     UNCONFIGURED,
@@ -51,6 +52,8 @@ class Supervisor:
     def __init__(self, settings: Settings, on_change: OnChange = lambda mode, cause: None) -> None:
         #: Its mode, its parts, and the transitions; for tests and reports.
         self.machine = StateMachine(settings, on_change)
+        #: Say why no motion can be accepted now; stop without states, because of an error outside, and stay out of it.
+        self.ready, self.fail = self.machine.ready, self.machine.fail
         self._stream, self._efforts = self.machine.stream, Efforts(self.machine)
         #: To be called when an effort has been sent.
         self.settle = self._efforts.settle
@@ -61,6 +64,8 @@ class Supervisor:
         self.unwrapped = self._stream.filter.unwrapped
         #: Setpoints and poses that come one at a time.
         self.input = SetpointInput(self.machine)
+        #: Follow a setpoint.
+        self.setpoint = self.input.take
         self.poses, self.contact, self.wrenches = self.input.poses, self._efforts.contact, self._efforts.wrenches
 
     # -- joint states in, efforts out ---------------------------------------------------------------------------------
@@ -103,7 +108,7 @@ class Supervisor:
         machine = self.machine
         if machine.base is not None:
             machine.watch_base(now)
-        if machine.dead_reckoning or not (machine.mode in DRIVING or machine.mode is STOPPING):
+        if machine.dead_reckoning or machine.mode not in SENDING:
             return None
         if now - self._stream.arrival > self._stream.gap and machine.unseen(now):
             return self._efforts.bridge(now)
@@ -163,7 +168,7 @@ class Supervisor:
             other.effort(k * 1_000_000, 1e-3 * k)
         # the law without limits, as in a stop without states
         machine.torques.along(other.queue.reference, braking=True)
-        machine.torques.warm_up(q)
+        machine.torques.explaining(q, np.zeros(n), np.zeros(n))  # of a joint that is too fast
         other.stop(0.004, "warm-up", ending=True)
         other.effort(4_000_000, 0.5)
         other.tick(100.0)
@@ -209,8 +214,8 @@ class Supervisor:
         machine, after = self.machine, INACTIVE if ending else RELEASED
         machine.requested, machine.stopped_by_loss = True, False
         if machine.mode is STOPPING:
-            machine.stop = machine.stop.ended_by(now, machine.settings.stop) if ending else machine.stop
-            machine.after = after if ending else machine.after
+            if ending:
+                machine.stop, machine.after = machine.stop.ended_by(now, machine.settings.stop), after
         elif machine.mode in DRIVING:
             machine.begin_stop(now, why, after=after, ending=ending)
         elif ending or machine.mode is WAITING:
@@ -232,28 +237,12 @@ class Supervisor:
             machine.hold("the drives act again" if act else "the drives do not act")
             machine.begin_check()
 
-    def fail(self, now: float, why: str) -> None:
-        """Stop without states and stay out of it, because of an error outside that leaves no other way."""
-        if self.mode in DRIVING or self.mode is STOPPING:
-            self.machine.fail(now, why)
-
     # -- motions ------------------------------------------------------------------------------------------------------
-
-    def ready(self) -> None:
-        """`ControlError` where no motion can be accepted now; the message says why."""
-        self.machine.ready()
 
     def follow(self, motion: Motion, on_end: OnEnd) -> None:
         """Follow `motion` from its start on, see `MotionQueue.put`; `ControlError` where no motion is accepted now."""
         self.ready()
         self.queue.put(motion, on_end)
-
-    def setpoint(
-        self, source: int, q: Array, qd: Array, now: float, *, stamp: int = 0, ahead: int = 0,
-        sequence: int | None = None,
-    ) -> None:
-        """Follow a setpoint received at `now`, s, others as for `Setpoints.take`; `SetpointError` where not."""
-        self.input.take(source, q, qd, now, stamp=stamp, ahead=ahead, sequence=sequence)
 
     def obstruct(self, why: str) -> None:
         """Brake what is under way and accept no motion, for a reason outside of the arm; empty: accept them again."""

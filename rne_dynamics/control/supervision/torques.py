@@ -25,16 +25,16 @@ from rne_dynamics.control.control_law import (
 from rne_dynamics.control.felt_inertia import joint_inertia, lowered
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limiter import Limited
-from rne_dynamics.control.model_terms import closed_terms, holding_terms
+from rne_dynamics.control.model_terms import closed_terms, holding_terms, open_terms
 from rne_dynamics.control.supervision.answer import QuickAnswer
 from rne_dynamics.control.supervision.fading import LawChange, LoadChange, other_load
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.thresholds import CALM, LONGEST_GAP, LONGEST_STEP, SAFETY, STREAM_WINDOW
-from rne_dynamics.dispatch import bias_torque, follower, gravity_torque, inverse_dynamics, mechanism_of
+from rne_dynamics.dispatch import follower, mechanism_of
 from rne_dynamics.dynamics.declared.arguments import BaseMotion
 from rne_dynamics.errors import AssemblyError, SingularPostureError
 from rne_dynamics.model.friction import joint_friction
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.inertia import Array, read_only
 from rne_dynamics.model.layout import same_masses
 
 if TYPE_CHECKING:
@@ -121,8 +121,7 @@ class Torques:
         self.integral = np.zeros(n)
         #: Reference and position of the last effort along a reference, for `integrate`.
         self.tracked: tuple[Reference, Array] | None = None
-        self._zero = np.zeros(n)
-        self._zero.flags.writeable = False
+        self._zero = read_only(np.zeros(n))
         self.held, self.moving, self.inverse = np.ones(n), np.eye(n), np.eye(n)
         self.base: BaseMotion | None = None
         self.predictor: Predictor | None = None
@@ -280,24 +279,16 @@ class Torques:
 
     def explaining(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Efforts that explain an acceleration, (n,), without what the hardware adds and without friction."""
-        robot, compensated = self._settings.robot, self._settings.compensated
+        robot, tree = self._settings.robot, self._settings.robot.open_tree
         if (mechanism := mechanism_of(robot)) is not None:  # the loops do not allow measured rates exactly
-            inertia, coriolis, gravity, *_ = closed_terms(mechanism, q, qd, qdd, self._zero, self.posture, self.base)
-            effort: Array = inertia
-            for name, part in (("coriolis", coriolis), ("gravity", gravity)):
-                effort = effort if name in compensated else effort + part
-            return effort
-        gravity = gravity_torque(robot, q)
-        effort = inverse_dynamics(robot, q, qd, qdd, base_motion=self.base)
-        if "coriolis" in compensated:
-            effort = effort - (bias_torque(robot, q, qd) - gravity)
-        return effort - gravity if "gravity" in compensated else effort
-
-    def warm_up(self, q: Array) -> None:
-        """Make ready what only rare states need: `explaining`, whatever `compensated` will be."""
-        self.explaining(q, self._zero, self._zero)
-        if self.loops is None:
-            bias_torque(self._settings.robot, q, self._zero)
+            terms = closed_terms(mechanism, q, qd, qdd, self._zero, self.posture, self.base)
+        else:
+            base = tree.base_at_rest if self.base is None else self.base.packed(tree.gravity)
+            terms = open_terms(tree, base, q, qd, qdd)
+        effort: Array = terms[INERTIA]
+        for name, row in (("coriolis", CORIOLIS), ("gravity", GRAVITY)):
+            effort = effort if name in self._settings.compensated else effort + terms[row]
+        return effort
 
     def along(self, reference: Reference, *, braking: bool, faster: bool = False) -> TorqueTerms:
         """Feedforward for an arm that is not measured, with what the model has missed; accelerates only if `faster`."""

@@ -13,8 +13,7 @@ from rne_dynamics.control.laws import DEFAULT_LAW, LawKind, find_law, law_names
 from rne_dynamics.control.motion.limits import MotionLimits, Tolerances, continuous
 from rne_dynamics.control.streaming.limits import StreamLimits, default_acceleration
 from rne_dynamics.control.streaming.pose_following import PoseLimits
-from rne_dynamics.control.supervision.fading import WrenchRates
-from rne_dynamics.control.supervision.settings import Settings
+from rne_dynamics.control.supervision.settings import Settings, WrenchRates
 from rne_dynamics.dynamics.kinematics.inverse_kinematics import pose_task
 from rne_dynamics.errors import ControlError, ParameterError
 from rne_dynamics.model.inertia import Array

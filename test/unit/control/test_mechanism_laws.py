@@ -49,7 +49,7 @@ def test_the_stop_of_a_runaway_motor_calls_the_kernel_of_the_law(pantograph):
     torques, qdd = Torques(settings(robot)), np.array([1.0, 2.0, -3.0])
     ComputedTorque(robot, Gains.critically_damped(3, 20.0)).law(Q, QD, REST)
     compiled = kinds_of(closed_law_kernel)
-    torques.warm_up(Q)
+    torques.explaining(Q.copy(), np.zeros(3), np.zeros(3))  # as `Supervisor.warm_up` does
     effort = torques.explaining(Q, QD, qdd)
     assert kinds_of(closed_law_kernel) == compiled
     np.testing.assert_allclose(effort, rne.inverse_dynamics(robot, Q, QD, qdd), rtol=1e-10, atol=1e-10)

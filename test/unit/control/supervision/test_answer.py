@@ -123,7 +123,6 @@ def test_another_payload_is_in_force_with_the_next_effort_and_makes_no_new_code(
         return [*terms, torques.damped(q, qd).total, torques.gravity(q), torques.explaining(q, qd, qd), torques.held]
 
     everything(torques)
-    torques.warm_up(q)
     made = len(specialised._shared)
     # as they come to the loop's process
     torques.adopt(pickle.loads(pickle.dumps(arm(("coriolis",), robot=SHARED.with_payload(payload)))))

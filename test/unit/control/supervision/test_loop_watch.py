@@ -10,7 +10,6 @@ from support.foreign_episodes import TICK, ForeignRig, Line, arms, controller_va
 from support.foreign_plant import Deviation, ForeignArm
 
 from rne_dynamics.c_export.export import end_links
-from rne_dynamics.control.supervision.loop_watch import Measured
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import ControlError
 from rne_dynamics.ros.parameters.tracking import tracking_settings
@@ -191,8 +190,8 @@ def test_a_hand_that_shakes_a_guided_arm_keeps_its_damping():
 def oscillating(rig):
     """Let the watch of the loop see a swing; what it says."""
     now, aim = rig.supervisor.stamp, rig.supervisor.queue.reference
-    swings = (Measured(now + 10**7 * k, aim.q + 0.05 * (-1) ** k, aim.qd, aim.qd) for k in range(20))
-    return "".join(rig.supervisor.loop.oscillates(aim, swing) for swing in swings)
+    swings = ((now + 10**7 * k, aim.q + 0.05 * (-1) ** k, aim.qd, aim.qd) for k in range(20))
+    return "".join(rig.supervisor.loop.oscillates(aim, *swing) for swing in swings)
 
 
 @pytest.mark.parametrize("name", ["computed_torque", "joint_impedance"])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rne_dynamics.control.supervision.states import DRIVING, MEANING, SILENT, TRANSITIONS, Mode, diagram
+from rne_dynamics.control.supervision.states import DRIVING, MEANING, SENDING, SILENT, TRANSITIONS, Mode, diagram
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "states.md"
 BEGIN, END = "<!-- states: written by test/unit/control/supervision/test_states.py --write -->", "<!-- /states -->"
@@ -28,18 +28,19 @@ def test_the_page_shows_the_table():
 
 
 def test_every_state_can_be_reached_and_left():
-    assert {t.target for t in TRANSITIONS} == set(Mode)
-    assert {t.source for t in TRANSITIONS} == set(Mode)
+    assert {target for _, _, target in TRANSITIONS} == set(Mode)
+    assert {source for source, _, _ in TRANSITIONS} == set(Mode)
 
 
 def test_states_are_driving_silent_or_stopping():
     assert set(Mode) == {*DRIVING, *SILENT, Mode.STOPPING}
     assert not set(DRIVING) & set(SILENT)
+    assert set(SENDING) == set(Mode) - set(SILENT)
 
 
 @pytest.mark.parametrize("mode", sorted(DRIVING, key=lambda m: m.value))
 def test_nothing_that_drives_falls_silent_without_a_stop(mode):
-    assert all(t.target not in SILENT for t in TRANSITIONS if t.source is mode)
+    assert all(target not in SILENT for source, _, target in TRANSITIONS if source is mode)
 
 
 if __name__ == "__main__" and "--write" in sys.argv:

@@ -14,7 +14,7 @@ from support.foreign_plant import Deviation, ForeignArm
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
-from rne_dynamics.control.supervision.fading import WrenchRates
+from rne_dynamics.control.supervision.settings import WrenchRates
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import ControlError
 
